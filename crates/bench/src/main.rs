@@ -1,0 +1,2 @@
+//! `ferrymq-bench`: the harness that reproduces the published workloads.
+fn main() {}

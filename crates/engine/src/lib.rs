@@ -1,0 +1,1 @@
+//! Runs a queue manager: turn, log, release

@@ -1,0 +1,1 @@
+//! The MQTT service: protocol events to queue manager commands, effects to packets

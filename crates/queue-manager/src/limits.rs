@@ -1,0 +1,43 @@
+//! Every limit of a queue manager by name (DESIGN.md section 7).
+
+/// Bounds that keep one client, or many, from taking the queue manager down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Client sessions, connected or not.
+    pub sessions: u32,
+    /// Longest client identifier in bytes.
+    pub client_id_length: u16,
+    /// Longest time in seconds that a session may outlive its connection; asked for more, it gets this.
+    pub session_expiry_s: u32,
+    /// Subscriptions of one session.
+    pub subscriptions_per_session: u32,
+    /// Longest topic name or filter in bytes.
+    pub topic_length: u16,
+    /// Levels of a topic name or filter.
+    pub topic_levels: u16,
+    /// Messages that wait for one session; the next one discards the oldest of the lowest QoS, and is counted.
+    pub queue_depth: u32,
+    /// Retained messages.
+    pub retained_messages: u32,
+    /// Bytes of retained messages.
+    pub retained_bytes: u64,
+    /// Bytes of message bodies kept in memory; beyond, bodies of waiting persistent messages live in the log only.
+    pub memory_budget: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            sessions: 1_000_000,
+            client_id_length: 256,
+            session_expiry_s: u32::MAX,
+            subscriptions_per_session: 10_000,
+            topic_length: 4_096,
+            topic_levels: 128,
+            queue_depth: 1_000_000,
+            retained_messages: 1_000_000,
+            retained_bytes: 1 << 30,
+            memory_budget: 1 << 30,
+        }
+    }
+}

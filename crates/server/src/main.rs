@@ -1,0 +1,2 @@
+//! The binary `ferrymq`: configuration and wiring.
+fn main() {}

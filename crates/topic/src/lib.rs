@@ -1,0 +1,1 @@
+//! Topic names, topic filters and the tree that matches them
