@@ -13,9 +13,24 @@ pub(crate) struct Level<'a> {
 /// In place up to 16 levels, so that matching allocates for deeper topics only.
 pub(crate) type Levels<'a> = SmallVec<[Level<'a>; 16]>;
 
-/// Takes a text apart.
+/// Takes a text apart. (Levels are short: a plain loop over bytes beats a search for each separator.)
 pub(crate) fn levels(text: &str, seed: u64) -> Levels<'_> {
-    text.split('/').map(|text| Level { text, hash: hash(text.as_bytes(), seed) }).collect()
+    let mut levels = Levels::new();
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b'/' {
+            levels.push(Level::new(&text[start..at], seed));
+            start = at + 1;
+        }
+    }
+    levels.push(Level::new(&text[start..], seed));
+    levels
+}
+
+impl<'a> Level<'a> {
+    fn new(text: &'a str, seed: u64) -> Level<'a> {
+        Level { text, hash: hash(text.as_bytes(), seed) }
+    }
 }
 
 /// Whose bits are well spread, from the fractional part of pi.
@@ -34,14 +49,21 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     for word in words {
         state = fold(state ^ u64::from_le_bytes(*word), SPREAD ^ seed);
     }
-    if !tail.is_empty() {
-        state = fold(state ^ last_word(tail), SPREAD ^ seed);
-    }
-    state
+    fold(state ^ last_word(tail), SPREAD ^ seed)
 }
 
+/// Up to seven bytes in two overlapping reads: no loop, and with the length known no two tails give the same word.
 fn last_word(tail: &[u8]) -> u64 {
-    tail.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    match (tail.first_chunk::<4>(), tail.last_chunk::<4>(), tail) {
+        (Some(first), Some(last), _) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+        }
+        (_, _, [first, .., last]) => {
+            u64::from(*first) | u64::from(tail[tail.len() / 2]) << 8 | u64::from(*last) << 16
+        }
+        (_, _, [only]) => u64::from(*only),
+        _ => 0,
+    }
 }
 
 /// The hash of an edge from a parent to the level below it, in the form that the table keeps: 32 bits.
