@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use ferrymq_message::{Message, QoS};
 
-use crate::{ConnectionId, DeliveryTag};
+use crate::{ConnectionId, DeliveryTag, Position};
 
 /// Something that a protocol service is to do.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub enum Effect {
         connection: ConnectionId,
         /// Whether state of an earlier connection was found (MQTT-3.2.2-2).
         session_present: bool,
+        /// Seconds that the session outlives the connection, after limits.
+        session_expiry_s: u32,
     },
     /// The client may not connect; the connection is to be closed.
     Refused {
@@ -172,8 +174,8 @@ pub enum CloseReason {
 pub struct Outbox {
     /// May be done at once.
     pub effects: Vec<Effect>,
-    /// To be done, in order, when every record that the turn wrote so far is durable.
-    pub held: Vec<Effect>,
+    /// To be done, in order, each when the record at its position is durable. Positions never decrease.
+    pub held: Vec<(Position, Effect)>,
     /// Receivers, pointed to by [`Effect::Deliver`] in `effects` (deliveries are never held).
     pub targets: Vec<Target>,
 }

@@ -15,8 +15,11 @@ pub struct Limits {
     pub topic_length: u16,
     /// Levels of a topic name or filter.
     pub topic_levels: u16,
-    /// Messages that wait for one session; the next one discards the oldest of the lowest QoS, and is counted.
+    /// Messages that wait for one persistent session; the next publisher is refused (0x97) and nothing is lost.
     pub queue_depth: u32,
+    /// Messages that wait in memory for one session that ends with its connection; the next one discards the oldest
+    /// that was not sent yet, and is counted.
+    pub volatile_queue_depth: u32,
     /// Retained messages.
     pub retained_messages: u32,
     /// Bytes of retained messages.
@@ -34,7 +37,8 @@ impl Default for Limits {
             subscriptions_per_session: 10_000,
             topic_length: 4_096,
             topic_levels: 128,
-            queue_depth: 1_000_000,
+            queue_depth: 10_000_000,
+            volatile_queue_depth: 1_000_000,
             retained_messages: 1_000_000,
             retained_bytes: 1 << 30,
             memory_budget: 1 << 30,

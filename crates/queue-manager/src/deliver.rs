@@ -1,0 +1,217 @@
+//! Messages go out: from a session's queue into its window, and, once durable, to its connection; settlements.
+
+use ferrymq_message::{Message, QoS};
+
+use crate::client_session::ClientSession;
+use crate::delivery_window::{DeliveryStage, Unsettled};
+use crate::queue_entry::{Content, Entry};
+use crate::queue_manager::{QueueManager, Turn};
+use crate::record::Record;
+use crate::session_table::SessionKey;
+use crate::{ConnectionId, DeliveryTag, Effect, Position, Settlement, Target};
+
+impl QueueManager {
+    /// Moves what may move: entries into the window, durable deliveries to the connection.
+    pub(crate) fn pump(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
+        let Some(connection) = self.sessions[key].live() else { return };
+        loop {
+            self.send_assigned(key, connection, turn);
+            if !self.assign_next(key, connection, turn) {
+                break;
+            }
+        }
+        let waits = self.sessions[key].outgoing.as_ref().is_some_and(|outgoing| {
+            outgoing.window.has_unsent()
+                || outgoing.queue.front().is_some_and(|entry| entry.position > self.durable)
+        });
+        if waits {
+            self.await_durability(key);
+        }
+    }
+
+    /// Sends deliveries that have their tag and whose records are durable.
+    fn send_assigned(&mut self, key: SessionKey, connection: ConnectionId, turn: &mut Turn<'_>) {
+        let durable = self.durable;
+        loop {
+            let Some(outgoing) = &mut self.sessions[key].outgoing else { return };
+            let Some(delivery) = outgoing.window.next_to_send(durable) else { return };
+            let Content::Resident(message) = &delivery.entry.content else { continue };
+            if message.has_expired(turn.now) && !delivery.repeated {
+                let tag = delivery.tag;
+                self.statistics.expired += 1;
+                self.finish(key, tag, turn);
+                continue;
+            }
+            let message = message.clone();
+            let target = target_of(connection, delivery.tag, delivery.repeated, &delivery.entry);
+            self.send(message, target, turn);
+        }
+    }
+
+    fn send(&mut self, message: Message, target: Target, turn: &mut Turn<'_>) {
+        let first = turn.out.targets.len();
+        turn.out.targets.push(target);
+        self.emit(&message, first, turn);
+    }
+
+    /// Gives the next entry of the queue its tag. False if there is none, or it has to wait.
+    fn assign_next(&mut self, key: SessionKey, connection: ConnectionId, turn: &mut Turn<'_>) -> bool {
+        if !self.may_assign(key) || !self.load_front(key, turn) {
+            return false;
+        }
+        let Some(entry) =
+            self.sessions[key].outgoing.as_mut().and_then(|outgoing| outgoing.queue.pop_front())
+        else {
+            return false;
+        };
+        if entry.message().is_some_and(|message| message.has_expired(turn.now)) {
+            self.statistics.expired += 1;
+            self.consume(key, &entry, turn);
+        } else if entry.delivery.qos == QoS::AtMostOnce {
+            self.send_queued_once(key, connection, entry, turn);
+        } else {
+            self.assign(key, entry, turn);
+        }
+        true
+    }
+
+    /// QoS 0 entries (retained messages) leave without a tag, when the subscription that asked for them is durable.
+    fn may_assign(&self, key: SessionKey) -> bool {
+        let session = &self.sessions[key];
+        let Some(outgoing) = &session.outgoing else { return false };
+        match outgoing.queue.front() {
+            None => false,
+            Some(entry) if entry.delivery.qos == QoS::AtMostOnce => entry.position <= self.durable,
+            Some(_) => outgoing.window.has_room(session.receive_maximum),
+        }
+    }
+
+    fn send_queued_once(
+        &mut self,
+        key: SessionKey,
+        connection: ConnectionId,
+        entry: Entry,
+        turn: &mut Turn<'_>,
+    ) {
+        if let Some(message) = entry.message() {
+            self.send(message.clone(), target_of(connection, DeliveryTag(0), false, &entry), turn);
+        }
+        self.consume(key, &entry, turn);
+    }
+
+    fn assign(&mut self, key: SessionKey, entry: Entry, turn: &mut Turn<'_>) {
+        let mut ready_at = entry.position;
+        let session = &mut self.sessions[key];
+        let window = &mut session.outgoing.get_or_insert_default().window;
+        if session.logged && entry.delivery.qos == QoS::ExactlyOnce {
+            let (queue, sequence, tag) = (session.queue, entry.sequence, window.next_tag());
+            ready_at = self.log(&Record::Assigned { queue, sequence, tag }, turn);
+        }
+        self.sessions[key].outgoing().window.assign(entry, ready_at);
+    }
+
+    /// Brings the message of the front entry into memory. False if it cannot be read.
+    fn load_front(&mut self, key: SessionKey, turn: &mut Turn<'_>) -> bool {
+        let Some(entry) =
+            self.sessions[key].outgoing.as_mut().and_then(|outgoing| outgoing.queue.front_mut())
+        else {
+            return false;
+        };
+        if matches!(entry.content, Content::Resident(_)) {
+            return true;
+        }
+        let mut bytes = core::mem::take(&mut self.read_scratch);
+        let found = turn.journal.read(entry.position, &mut bytes);
+        if found && let Ok(Record::Put(put)) = Record::decode(&bytes) {
+            entry.content = Content::Resident(put.message);
+            self.statistics.resident_bytes += entry.resident_bytes();
+        }
+        let loaded = matches!(entry.content, Content::Resident(_));
+        self.read_scratch = bytes;
+        loaded
+    }
+
+    pub(crate) fn settle(
+        &mut self,
+        connection: ConnectionId,
+        tag: DeliveryTag,
+        settlement: Settlement,
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(key) = self.sessions.by_connection(connection) else { return };
+        match settlement {
+            Settlement::Received => self.received(key, connection, tag, turn),
+            Settlement::Accepted | Settlement::Completed | Settlement::Refused => self.finish(key, tag, turn),
+        }
+        self.pump(key, turn);
+    }
+
+    /// QoS 2, first half: the receiver has the message (MQTT-4.3.3-4). Once that is durable it may forget the tag.
+    fn received(&mut self, key: SessionKey, connection: ConnectionId, tag: DeliveryTag, turn: &mut Turn<'_>) {
+        let session = &mut self.sessions[key];
+        let (queue, logged) = (session.queue, session.logged);
+        let delivery = session.outgoing.as_mut().and_then(|outgoing| outgoing.window.get_mut(tag));
+        let Some(delivery) = delivery.filter(|delivery| delivery.entry.delivery.qos == QoS::ExactlyOnce)
+        else {
+            let effect = Effect::Release { connection, tag, found: false };
+            return self.answer(key, Position::default(), effect, turn);
+        };
+        let sequence = delivery.entry.sequence;
+        let is_news =
+            core::mem::replace(&mut delivery.stage, DeliveryStage::Received) != DeliveryStage::Received;
+        let mut after = Position::default();
+        if is_news && logged {
+            after = self.log(&Record::Received { queue, sequence, tag }, turn);
+        }
+        self.answer(key, after, Effect::Release { connection, tag, found: true }, turn);
+    }
+
+    /// The delivery is over: the message is consumed.
+    fn finish(&mut self, key: SessionKey, tag: DeliveryTag, turn: &mut Turn<'_>) {
+        let Some(outgoing) = &mut self.sessions[key].outgoing else { return };
+        if let Some(Unsettled { entry, .. }) = outgoing.window.settle(tag) {
+            self.consume(key, &entry, turn);
+        }
+    }
+
+    /// An entry has left its queue for good. Nobody waits for the record: a crash before it redelivers.
+    pub(crate) fn consume(&mut self, key: SessionKey, entry: &Entry, turn: &mut Turn<'_>) {
+        self.discount(entry);
+        let session = &mut self.sessions[key];
+        if session.logged && entry.is_logged() {
+            let record = Record::Get { queue: session.queue, sequence: entry.sequence };
+            self.log(&record, turn);
+        }
+        if let Some(outgoing) = &mut self.sessions[key].outgoing {
+            outgoing.shrink();
+        }
+    }
+
+    /// Takes an entry out of the figures.
+    pub(crate) fn discount(&mut self, entry: &Entry) {
+        let figures = &mut self.statistics;
+        figures.queued = figures.queued.saturating_sub(1);
+        figures.resident_bytes = figures.resident_bytes.saturating_sub(entry.resident_bytes());
+        if entry.is_logged() {
+            figures.live_log_bytes = figures.live_log_bytes.saturating_sub(u64::from(entry.size));
+        }
+    }
+
+    pub(crate) fn discount_session(&mut self, session: &ClientSession) {
+        let Some(outgoing) = &session.outgoing else { return };
+        for entry in outgoing.queue.iter().chain(outgoing.window.iter().map(|delivery| &delivery.entry)) {
+            self.discount(entry);
+        }
+    }
+}
+
+fn target_of(connection: ConnectionId, tag: DeliveryTag, repeated: bool, entry: &Entry) -> Target {
+    Target {
+        connection,
+        tag,
+        qos: entry.delivery.qos,
+        retain: entry.delivery.retain,
+        redelivered: repeated,
+        identifiers: entry.identifiers.clone(),
+    }
+}

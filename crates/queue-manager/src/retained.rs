@@ -1,0 +1,123 @@
+//! Retained messages: the last one of each topic (MQTT 3.3.1.3).
+
+use alloc::vec::Vec;
+
+use ferrymq_message::{Message, QoS};
+use ferrymq_topic::{TopicFilter, TopicName};
+
+use crate::queue_entry::{Content, DeliveryOptions, Entry};
+use crate::queue_manager::{QueueManager, Turn};
+use crate::record::{PutHead, Record};
+use crate::route::Grant;
+use crate::session_table::SessionKey;
+use crate::{Position, RetainHandling, SubscriptionRequest};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Retained {
+    pub message: Message,
+    /// Of the put record that holds it; 0 where it is in memory only.
+    pub position: Position,
+}
+
+impl QueueManager {
+    /// Whether a message with the retain flag may be kept: it has a body (MQTT-3.3.1-6) and the limits allow it.
+    pub(crate) fn admits_retained(&mut self, message: &Message) -> bool {
+        let Ok(topic) = TopicName::parse(message.topic()) else { return false };
+        if message.body().is_empty() {
+            return false;
+        }
+        let replaced = self.retained.get(&topic).map(|retained| retained.message.memory() as u64);
+        let bytes = self.statistics.retained_bytes + message.memory() as u64 - replaced.unwrap_or(0);
+        let fits = bytes <= self.limits.retained_bytes
+            && (replaced.is_some() || self.retained.len() < self.limits.retained_messages as usize);
+        self.statistics.retained_refused += u64::from(!fits);
+        fits
+    }
+
+    /// Makes the message the retained one of its topic, or clears the topic if it has no body.
+    pub(crate) fn retain(
+        &mut self,
+        message: &Message,
+        position: Position,
+        keeps: bool,
+        turn: &mut Turn<'_>,
+    ) -> Position {
+        let Ok(topic) = TopicName::parse(message.topic()) else { return position };
+        if keeps {
+            self.set_retained(&topic, Retained { message: message.clone(), position });
+        } else if message.body().is_empty() && self.clear_retained(&topic) {
+            return self.log(&Record::RetainedCleared { topic: message.topic() }, turn);
+        }
+        position
+    }
+
+    pub(crate) fn set_retained(&mut self, topic: &TopicName<'_>, retained: Retained) {
+        self.statistics.retained_bytes += retained.message.memory() as u64;
+        if let Some(replaced) = self.retained.insert(topic, retained) {
+            self.statistics.retained_bytes -= replaced.message.memory() as u64;
+        }
+    }
+
+    pub(crate) fn clear_retained(&mut self, topic: &TopicName<'_>) -> bool {
+        let removed = self.retained.remove(topic);
+        let bytes = removed.as_ref().map_or(0, |retained| retained.message.memory() as u64);
+        self.statistics.retained_bytes -= bytes;
+        removed.is_some()
+    }
+
+    /// Queues the retained messages that a subscription asks for (MQTT-3.3.1-9 to -11).
+    pub(crate) fn send_retained(
+        &mut self,
+        key: SessionKey,
+        filter: &TopicFilter<'_>,
+        request: &SubscriptionRequest,
+        grant: &Grant,
+        is_new: bool,
+        after: Position,
+        turn: &mut Turn<'_>,
+    ) {
+        let wanted = match request.retain_handling {
+            RetainHandling::Send => true,
+            RetainHandling::SendIfNew => is_new,
+            RetainHandling::DoNotSend => false,
+        };
+        if !wanted || self.retained.is_empty() {
+            return;
+        }
+        let mut found = Vec::new();
+        self.retained.for_each_match(filter, |_, retained| found.push(retained.message.clone()));
+        let now = turn.now;
+        for message in found.iter().filter(|message| !message.has_expired(now)) {
+            self.queue_retained(key, message, grant, after, turn);
+        }
+    }
+
+    fn queue_retained(
+        &mut self,
+        key: SessionKey,
+        message: &Message,
+        grant: &Grant,
+        after: Position,
+        turn: &mut Turn<'_>,
+    ) {
+        let qos = message.descriptor().qos.min(grant.qos);
+        let delivery = DeliveryOptions { qos, retain: true, ..DeliveryOptions::default() };
+        if qos > QoS::AtMostOnce && self.sessions[key].logged {
+            self.collect(key, delivery, grant);
+            self.store_collected(message, PutHead { retained: false, incoming: None }, turn);
+            return;
+        }
+        let outgoing = self.sessions[key].outgoing();
+        let entry = Entry {
+            sequence: outgoing.take_sequence(),
+            content: Content::Resident(message.clone()),
+            position: after,
+            delivery,
+            identifiers: grant.identifiers.clone(),
+            size: message.memory() as u32,
+        };
+        outgoing.queue.push_back(entry);
+        self.statistics.queued += 1;
+        self.statistics.resident_bytes += message.memory() as u64;
+    }
+}

@@ -1,0 +1,186 @@
+//! Who subscribes to what, and the routes that follow from it.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use ferrymq_message::QoS;
+use ferrymq_topic::{SharedFilter, TopicFilter, TopicName, TopicTree};
+use hashbrown::HashMap;
+use slab::Slab;
+
+use crate::client_session::Subscription;
+use crate::route::Route;
+use crate::session_table::SessionKey;
+
+/// Routes kept for topics in use; beyond, all are forgotten and made anew as they are needed.
+const ROUTES_KEPT: usize = 65_536;
+
+/// A subscription as a topic knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subscriber {
+    pub session: SessionKey,
+    /// 0 if it has none.
+    pub identifier: u32,
+    pub qos: QoS,
+    pub no_local: bool,
+    pub retain_as_published: bool,
+}
+
+/// The subscriptions of one filter.
+#[derive(Debug, Default)]
+pub(crate) struct FilterSubscribers {
+    pub direct: Vec<Subscriber>,
+    /// Keys of groups.
+    pub shared: Vec<GroupKey>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupKey(usize);
+
+/// The sessions that share one subscription (MQTT-5 4.8.2).
+#[derive(Debug)]
+pub(crate) struct SharedGroup {
+    pub name: Box<str>,
+    pub members: Vec<Subscriber>,
+    /// Whose turn it is: an index into `members`, taken modulo their number.
+    pub turn: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SubscriptionTable {
+    tree: TopicTree<FilterSubscribers>,
+    groups: Slab<SharedGroup>,
+    routes: HashMap<Box<str>, Arc<Route>>,
+    count: usize,
+}
+
+/// A filter as its session wrote it, taken apart.
+pub(crate) struct ParsedFilter<'a> {
+    pub group: Option<&'a str>,
+    pub filter: TopicFilter<'a>,
+}
+
+impl<'a> ParsedFilter<'a> {
+    /// For text that was checked when the subscription was made, or is checked here.
+    pub fn parse(text: &'a str, limits: &ferrymq_topic::TopicLimits) -> Option<ParsedFilter<'a>> {
+        match SharedFilter::parse_within(text, limits).ok()? {
+            Some(shared) => Some(ParsedFilter { group: Some(shared.group), filter: shared.filter }),
+            None => {
+                let filter = TopicFilter::parse_within(text, limits).ok()?;
+                Some(ParsedFilter { group: None, filter })
+            }
+        }
+    }
+}
+
+impl SubscriptionTable {
+    /// Subscriptions of all sessions.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Makes a subscription, or changes the one that the session has with this filter.
+    pub fn insert(&mut self, session: SessionKey, filter: &ParsedFilter<'_>, subscription: &Subscription) {
+        let subscriber = Subscriber {
+            session,
+            identifier: subscription.identifier,
+            qos: subscription.qos,
+            no_local: subscription.no_local,
+            retain_as_published: subscription.retain_as_published,
+        };
+        self.routes.clear();
+        let subscribers = match filter.group {
+            None => &mut self.tree.entry(&filter.filter).direct,
+            Some(name) => {
+                let group = self.group_of(&filter.filter, name);
+                &mut self.groups[group.0].members
+            }
+        };
+        match subscribers.iter_mut().find(|other| other.session == session) {
+            Some(other) => *other = subscriber,
+            None => {
+                subscribers.push(subscriber);
+                self.count += 1;
+            }
+        }
+    }
+
+    pub fn remove(&mut self, session: SessionKey, filter: &ParsedFilter<'_>) {
+        self.routes.clear();
+        let Some(subscribers) = self.tree.get_mut(&filter.filter) else { return };
+        let removed = match filter.group {
+            None => take_subscriber(&mut subscribers.direct, session),
+            Some(name) => leave_group(&mut self.groups, &mut subscribers.shared, name, session),
+        };
+        self.count -= usize::from(removed);
+        self.tree.remove_if(&filter.filter, |all| all.direct.is_empty() && all.shared.is_empty());
+    }
+
+    pub fn group(&mut self, key: GroupKey) -> Option<&mut SharedGroup> {
+        self.groups.get_mut(key.0)
+    }
+
+    /// The group of this name and filter, if it has members.
+    pub fn find_group(&self, filter: &ParsedFilter<'_>) -> Option<GroupKey> {
+        let subscribers = self.tree.get(&filter.filter)?;
+        subscribers.shared.iter().copied().find(|key| Some(&*self.groups[key.0].name) == filter.group)
+    }
+
+    /// Where a message to this topic goes.
+    pub fn route(&mut self, topic: &str) -> Arc<Route> {
+        if let Some(route) = self.routes.get(topic) {
+            return route.clone();
+        }
+        let route = Arc::new(self.build_route(topic));
+        if self.routes.len() >= ROUTES_KEPT {
+            self.routes.clear();
+        }
+        self.routes.insert(topic.into(), route.clone());
+        route
+    }
+
+    fn build_route(&self, topic: &str) -> Route {
+        let mut direct = Vec::new();
+        let mut shared = Vec::new();
+        if let Ok(name) = TopicName::parse(topic) {
+            self.tree.for_each_match(&name, |subscribers| {
+                direct.extend_from_slice(&subscribers.direct);
+                shared.extend_from_slice(&subscribers.shared);
+            });
+        }
+        Route::new(direct, shared)
+    }
+
+    fn group_of(&mut self, filter: &TopicFilter<'_>, name: &str) -> GroupKey {
+        let shared = &mut self.tree.entry(filter).shared;
+        if let Some(key) = shared.iter().find(|key| *self.groups[key.0].name == *name) {
+            return *key;
+        }
+        let key =
+            GroupKey(self.groups.insert(SharedGroup { name: name.into(), members: Vec::new(), turn: 0 }));
+        shared.push(key);
+        key
+    }
+}
+
+fn take_subscriber(subscribers: &mut Vec<Subscriber>, session: SessionKey) -> bool {
+    let Some(at) = subscribers.iter().position(|other| other.session == session) else { return false };
+    subscribers.swap_remove(at);
+    true
+}
+
+fn leave_group(
+    groups: &mut Slab<SharedGroup>,
+    keys: &mut Vec<GroupKey>,
+    name: &str,
+    session: SessionKey,
+) -> bool {
+    let Some(at) = keys.iter().position(|key| *groups[key.0].name == *name) else { return false };
+    let group = &mut groups[keys[at].0];
+    let removed = take_subscriber(&mut group.members, session);
+    if group.members.is_empty() {
+        groups.remove(keys.swap_remove(at).0);
+    }
+    removed
+}
