@@ -190,19 +190,41 @@ impl<'a> Connect<'a> {
     }
 }
 
-/// Protocol name and level (3.1.2.1, 3.1.2.2).
-fn version(reader: &mut Reader<'_>) -> Result<Version, DecodeError> {
-    let name = reader.binary()?;
-    let level = reader.u8()?;
-    match (name, level) {
-        (b"MQTT", 5) => Ok(Version::V5),
-        (b"MQTT", 4) => Ok(Version::V3_1_1),
-        (b"MQIsdp", 3) => Ok(Version::V3_1),
-        (b"MQTT" | b"MQIsdp", _) => {
-            Err(DecodeError::new(ReasonCode::UnsupportedProtocolVersion, "MQTT-3.1.2-2"))
-        }
-        _ => Err(DecodeError::new(ReasonCode::UnsupportedProtocolVersion, "MQTT-3.1.2-1")),
+/// What a CONNECT says of its version.
+pub(crate) enum PeerVersion {
+    /// One that we speak.
+    Known(Version),
+    /// MQTT at a level that we don't.
+    Unsupported(u8),
+    /// Another protocol, or bytes that end too early.
+    NotMqtt,
+}
+
+/// Protocol name and level (3.1.2.1, 3.1.2.2) at the front of the variable header.
+pub(crate) fn peer_version(body: &[u8]) -> PeerVersion {
+    match body {
+        [0, 4, b'M', b'Q', b'T', b'T', 5, ..] => PeerVersion::Known(Version::V5),
+        [0, 4, b'M', b'Q', b'T', b'T', 4, ..] => PeerVersion::Known(Version::V3_1_1),
+        [0, 6, b'M', b'Q', b'I', b's', b'd', b'p', 3, ..] => PeerVersion::Known(Version::V3_1),
+        [0, 4, b'M', b'Q', b'T', b'T', level, ..] => PeerVersion::Unsupported(*level),
+        [0, 6, b'M', b'Q', b'I', b's', b'd', b'p', level, ..] => PeerVersion::Unsupported(*level),
+        _ => PeerVersion::NotMqtt,
     }
+}
+
+fn version(reader: &mut Reader<'_>) -> Result<Version, DecodeError> {
+    let peer = peer_version(reader.rest);
+    reader.binary()?;
+    reader.u8()?;
+    match peer {
+        PeerVersion::Known(version) => Ok(version),
+        PeerVersion::Unsupported(_) => Err(unsupported("MQTT-3.1.2-2")),
+        PeerVersion::NotMqtt => Err(unsupported("MQTT-3.1.2-1")),
+    }
+}
+
+const fn unsupported(clause: &'static str) -> DecodeError {
+    DecodeError::new(ReasonCode::UnsupportedProtocolVersion, clause)
 }
 
 /// The connect flags (3.1.2.3), if they are allowed together.

@@ -12,6 +12,9 @@ pub struct DecodeError {
     pub clause: &'static str,
 }
 
+/// What a peer did wrong, seen from the state of its connection; told the same way.
+pub type Violation = DecodeError;
+
 impl DecodeError {
     /// The packet ends before its fields do.
     pub(crate) const TRUNCATED: DecodeError = DecodeError::malformed("MQTT-4.13.1-1");

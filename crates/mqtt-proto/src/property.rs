@@ -277,16 +277,33 @@ impl<'a> Properties<'a> {
         let mut reader = Reader::new(self.0);
         core::iter::from_fn(move || if reader.is_empty() { None } else { Property::read(&mut reader).ok() })
     }
+}
 
-    /// Each property with the bytes that it has in the list.
-    #[inline]
-    pub(crate) fn with_bytes(self) -> impl Iterator<Item = (Property<'a>, &'a [u8])> {
-        let mut reader = Reader::new(self.0);
-        core::iter::from_fn(move || {
-            let before = reader.rest;
-            let property = if reader.is_empty() { None } else { Property::read(&mut reader).ok() }?;
-            Some((property, &before[..before.len() - reader.rest.len()]))
-        })
+/// Each property of a valid list, by identifier and with all its bytes, without looking at values.
+#[inline]
+pub(crate) fn skim(raw: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    let mut rest = raw;
+    core::iter::from_fn(move || {
+        let id = *rest.first()?;
+        let (property, behind) = rest.split_at_checked(1 + value_len(id, &rest[1..])?)?;
+        rest = behind;
+        Some((id, property))
+    })
+}
+
+/// Bytes that the value of a property takes at the front of `value`.
+#[inline]
+fn value_len(id: u8, value: &[u8]) -> Option<usize> {
+    let prefixed =
+        |at: usize| Some(at + 2 + usize::from(u16::from_be_bytes([*value.get(at)?, *value.get(at + 1)?])));
+    match id {
+        0x01 | 0x17 | 0x19 | 0x24 | 0x25 | 0x28..=0x2A => Some(1),
+        0x13 | 0x21..=0x23 => Some(2),
+        0x02 | 0x11 | 0x18 | 0x27 => Some(4),
+        0x0B => Some(value.iter().position(|byte| *byte < 0x80)? + 1),
+        0x03 | 0x08 | 0x09 | 0x12 | 0x15 | 0x16 | 0x1A | 0x1C | 0x1F => prefixed(0),
+        0x26 => prefixed(prefixed(0)?),
+        _ => None,
     }
 }
 
