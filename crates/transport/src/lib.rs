@@ -11,15 +11,24 @@
 //! epoll → woken → timers → reads (accepted, received …) → closed → Service::turn → flush of every dirty connection
 //! ```
 
-#![allow(dead_code, reason = "the loop behind these signatures lands next")]
-
+mod accept_pace;
+mod accepting;
+mod buffers;
 mod clock;
+mod connecting;
+mod connection;
+mod ending;
+mod flushing;
 mod io;
 mod io_thread;
 mod output;
+mod poller;
+mod reading;
 mod service;
 mod settings;
 mod statistics;
+mod stream;
+mod timer_wheel;
 mod token;
 mod waker;
 
