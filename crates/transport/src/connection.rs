@@ -12,10 +12,12 @@ use crate::timer_wheel;
 
 /// Which events every connection is registered for, once and for all.
 ///
-/// Edge-triggered. A recv that fills less than its buffer has emptied the socket, so one recv an event is enough and a
-/// ready socket is not polled again by the next wait; the edge for OUT comes only after a write was short (the kernel
-/// then sets SOCK_NOSPACE), so that it is armed exactly when it is needed without a call of epoll_ctl; and sockets
-/// that are not read on purpose (`pause`, `may_read`) do not report themselves again and again.
+/// Edge-triggered. A recv that fills less than its buffer has emptied the socket, so one recv an event is enough; the
+/// edge for OUT comes only after a write was short (the kernel then sets SOCK_NOSPACE), so that it is armed exactly
+/// when it is needed without a call of epoll_ctl; and sockets that are not read on purpose (`pause`, `may_read`) do
+/// not report themselves again and again. Measured against level-triggered where that is at its best, with nothing
+/// slow and nothing paused (examples/echo, 100 connections, medians of four interleaved runs): 2.49 against 2.51 µs of
+/// CPU a message one by one, 0.212 against 0.216 in batches of 16, which is no difference; so the above decides.
 pub(crate) const INTEREST: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 

@@ -9,7 +9,7 @@ use crate::script::*;
 
 #[test]
 fn a_connection_beyond_the_limit_is_closed_at_once() {
-    let server = start(Settings { connections_max: 2, ..Settings::default() });
+    let server = start(Settings { connections_max: 2, ..settings() });
     let (mut first, mut second) = (server.peer(), server.peer());
     first.echo(1);
     second.echo(1);
@@ -22,7 +22,7 @@ fn a_connection_beyond_the_limit_is_closed_at_once() {
 
 #[test]
 fn connections_beyond_the_rate_wait_their_turn() {
-    let server = start(Settings { accepts_per_s: Some(100), ..Settings::default() });
+    let server = start(Settings { accepts_per_s: Some(100), ..settings() });
     let begin = std::time::Instant::now();
     let mut peers: Vec<Peer> = (0..20).map(|_| server.peer()).collect();
     peers.iter_mut().for_each(|peer| peer.echo(1));
@@ -34,7 +34,7 @@ fn connections_beyond_the_rate_wait_their_turn() {
 
 #[test]
 fn connections_know_their_listener() {
-    let (mut io_thread, _) = script_loop(Settings::default());
+    let (mut io_thread, _) = script_loop(settings());
     let second = io_thread.listen(ListenerSettings::new("[::1]:0".parse().unwrap())).unwrap();
     let address = io_thread.local_addr(second).unwrap();
     let peer = Peer::connect(address);
@@ -48,7 +48,7 @@ fn connections_know_their_listener() {
 
 #[test]
 fn a_port_in_use_is_refused_unless_it_is_shared_on_purpose() {
-    let mut first = IoThread::new(Settings::default(), Script::default()).unwrap();
+    let mut first = IoThread::new(settings(), Script::default()).unwrap();
     let shared = ListenerSettings { reuse_port: true, ..anywhere() };
     let listener = first.listen(shared.clone()).unwrap();
     let address = first.local_addr(listener).unwrap();
@@ -62,7 +62,7 @@ fn a_port_in_use_is_refused_unless_it_is_shared_on_purpose() {
 #[ignore = "the other half of the next test"]
 fn a_server_with_few_file_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(40), maximum: Some(40) }).unwrap();
-    let server = start(Settings::default());
+    let server = start(settings());
     println!("\naddress {}", server.address);
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
@@ -75,8 +75,8 @@ fn out_of_file_descriptors_accepting_rests_and_goes_on() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let address = lines.map(Result::unwrap).find_map(|line| line.strip_prefix("address ").map(str::to_owned));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.find_map(|line| line.strip_prefix("address ").map(str::to_owned));
     let address = address.unwrap().parse().unwrap();
     let mut served: Vec<Peer> = (0..20).map(|_| Peer::connect(address)).collect();
     served.iter_mut().for_each(|peer| peer.echo(1));

@@ -6,7 +6,7 @@ const SIXTEEN_MIB: usize = 16 << 20;
 
 #[test]
 fn a_slow_reader_gets_everything_and_delays_nobody() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let (mut slow, mut quick) = (server.peer(), server.peer());
     slow.send(&packet(GIVE, SIXTEEN_MIB as u32));
     (0..100).for_each(|number| quick.echo(number));
@@ -17,7 +17,7 @@ fn a_slow_reader_gets_everything_and_delays_nobody() {
 
 #[test]
 fn the_service_sees_how_much_a_peer_has_not_taken() {
-    let (mut io_thread, address) = script_loop(Settings::default());
+    let (mut io_thread, address) = script_loop(settings());
     let mut peer = Peer::connect(address);
     peer.send(&packet(GIVE, SIXTEEN_MIB as u32));
     while io_thread.service().statistics.short_writes == 0 {
@@ -32,7 +32,7 @@ fn the_service_sees_how_much_a_peer_has_not_taken() {
 
 #[test]
 fn output_beyond_the_limit_ends_the_connection() {
-    let server = start(Settings { output_bytes_max: 1 << 20, ..Settings::default() });
+    let server = start(Settings { output_bytes_max: 1 << 20, ..settings() });
     let mut peer = server.peer();
     peer.send(&packet(GIVE, 50 << 20));
     let mut rest = Vec::new();
@@ -43,7 +43,7 @@ fn output_beyond_the_limit_ends_the_connection() {
 
 #[test]
 fn while_the_service_may_not_read_nothing_is_read_and_nothing_spins() {
-    let (mut io_thread, address) = script_loop(Settings::default());
+    let (mut io_thread, address) = script_loop(settings());
     let waker = io_thread.waker();
     let mut peers = [Peer::connect(address), Peer::connect(address)];
     peers[0].send(&packet(HOLD, 0));
@@ -72,7 +72,7 @@ fn while_the_service_may_not_read_nothing_is_read_and_nothing_spins() {
 /// Whole packets that were left come again after resume, before what arrived later, and without new input.
 #[test]
 fn a_paused_connection_goes_on_where_it_stopped() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let mut peer = server.peer();
     peer.send(
         &[packet(ECHO, 1), packet(PAUSE, 5), packet(ECHO, 2), packet(PAUSE, 5), packet(ECHO, 3)].concat(),
@@ -85,7 +85,7 @@ fn a_paused_connection_goes_on_where_it_stopped() {
 
 #[test]
 fn a_wake_reaches_a_sleeping_loop() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let mut peer = server.peer();
     peer.echo(1);
     peer.send(&packet(HOLD, 0));

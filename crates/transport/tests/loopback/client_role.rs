@@ -8,7 +8,7 @@ use crate::script::*;
 /// Both ends in one loop: a thousand clients from ten addresses, each asks for an echo before it is even connected.
 #[test]
 fn a_loop_can_be_its_own_clients() {
-    let (mut io_thread, address) = script_loop(Settings::default());
+    let (mut io_thread, address) = script_loop(settings());
     let (_, io) = io_thread.parts();
     for number in 0..1_000 {
         let source: SocketAddr = format!("127.0.1.{}:0", number % 10 + 1).parse().unwrap();
@@ -32,7 +32,7 @@ fn a_loop_can_be_its_own_clients() {
 
 #[test]
 fn a_refused_connect_is_told_by_closed() {
-    let (mut io_thread, _) = script_loop(Settings::default());
+    let (mut io_thread, _) = script_loop(settings());
     // A port that was free a moment ago.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let id = io_thread.parts().1.connect(nobody, None).unwrap();
@@ -45,7 +45,7 @@ fn a_refused_connect_is_told_by_closed() {
 
 #[test]
 fn a_connect_that_nobody_answers_times_out() {
-    let settings = Settings { connect_timeout_ms: 20, ..Settings::default() };
+    let settings = Settings { connect_timeout_ms: 20, ..settings() };
     let (mut io_thread, _) = script_loop(settings);
     // A listener whose backlog is full drops further handshakes.
     let deaf =
@@ -65,7 +65,7 @@ fn a_connect_that_nobody_answers_times_out() {
 
 #[test]
 fn connects_beyond_the_limit_or_from_a_foreign_address_are_refused_at_once() {
-    let (mut io_thread, address) = script_loop(Settings { connections_max: 1, ..Settings::default() });
+    let (mut io_thread, address) = script_loop(Settings { connections_max: 1, ..settings() });
     let (_, io) = io_thread.parts();
     let foreign = Some("192.0.2.1:0".parse().unwrap());
     assert!(matches!(

@@ -14,6 +14,7 @@ fn close_sends_what_is_buffered_and_then_the_end() {
     peer.send(&packet(GIVE_AND_CLOSE, FOUR_MIB as u32));
     peer.expect(&given(FOUR_MIB));
     peer.expect_end();
+    drop(peer);
     assert_eq!(server.stop().closed[0].1, Closed::ByService);
 }
 
@@ -28,6 +29,7 @@ fn the_last_packet_arrives_though_the_peer_had_sent_more() {
     peer.expect(&given(100));
     peer.expect_end();
     peer.send(b"still not a reset");
+    drop(peer);
     server.stop();
 }
 
@@ -37,6 +39,7 @@ fn abort_resets_the_connection() {
     let mut peer = server.peer();
     peer.send(&packet(ABORT, 0));
     assert_eq!(peer.0.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    drop(peer);
     assert_eq!(server.stop().closed[0].1, Closed::ByService);
 }
 
@@ -48,6 +51,7 @@ fn a_peer_that_ends_its_stream_still_gets_its_answers() {
     peer.0.shutdown(Shutdown::Write).unwrap();
     peer.expect(&given(FOUR_MIB));
     peer.expect_end();
+    drop(peer);
     assert_eq!(server.stop().closed[0].1, Closed::ByPeer);
 }
 
@@ -69,6 +73,7 @@ fn a_peer_that_floods_a_closed_connection_is_reset() {
     let flood = vec![0; 1 << 20];
     let failed = (0..1_000).any(|_| std::io::Write::write_all(&mut peer.0, &flood).is_err());
     assert!(failed);
+    drop(peer);
     server.stop();
 }
 

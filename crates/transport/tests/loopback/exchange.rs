@@ -4,14 +4,14 @@ use crate::script::*;
 
 #[test]
 fn a_packet_comes_back() {
-    let server = start(Settings::default());
+    let server = start(settings());
     server.peer().echo(7);
     server.stop();
 }
 
 #[test]
 fn a_packet_may_come_byte_by_byte() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let mut peer = server.peer();
     for number in 0..20 {
         for byte in packet(ECHO, number) {
@@ -24,7 +24,7 @@ fn a_packet_may_come_byte_by_byte() {
 
 #[test]
 fn packets_of_all_sizes_survive_a_small_buffer() {
-    let server = start(Settings { scratch_bytes: 4 << 10, ..Settings::default() });
+    let server = start(Settings { scratch_bytes: 4 << 10, ..settings() });
     let mut peer = server.peer();
     let bodies: Vec<Vec<u8>> = (0..200).map(|i| vec![ECHO; 1 + i * i * 7 % 9_001]).collect();
     let all: Vec<u8> = bodies.iter().flat_map(|body| framed(body)).collect();
@@ -35,7 +35,7 @@ fn packets_of_all_sizes_survive_a_small_buffer() {
 
 #[test]
 fn a_packet_of_twenty_mebibytes_arrives_whole() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let mut peer = server.peer();
     let big = framed(&vec![ECHO; 20 << 20]);
     let mut writer = Peer(peer.0.try_clone().unwrap());
@@ -49,7 +49,7 @@ fn a_packet_of_twenty_mebibytes_arrives_whole() {
 
 #[test]
 fn input_beyond_the_limit_ends_the_connection() {
-    let server = start(Settings { partial_bytes_max: 100_000, ..Settings::default() });
+    let server = start(Settings { partial_bytes_max: 100_000, ..settings() });
     let mut peer = server.peer();
     // The peer may be reset while it still writes.
     let _ = std::io::Write::write_all(&mut peer.0, &framed(&vec![ECHO; 1 << 20]));
@@ -61,7 +61,7 @@ fn input_beyond_the_limit_ends_the_connection() {
 
 #[test]
 fn a_batch_costs_one_read_and_one_write() {
-    let (mut io_thread, address) = script_loop(Settings::default());
+    let (mut io_thread, address) = script_loop(settings());
     let mut peer = Peer::connect(address);
     let batch: Vec<u8> = (0..1_000).flat_map(|number| packet(ECHO, number)).collect();
     peer.send(&batch);
@@ -76,7 +76,7 @@ fn a_batch_costs_one_read_and_one_write() {
 
 #[test]
 fn a_thousand_connections_are_served_at_once() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let mut peers: Vec<Peer> = (0..1_000).map(|_| server.peer()).collect();
     for (number, peer) in peers.iter_mut().enumerate() {
         peer.send(&packet(ECHO, number as u32));

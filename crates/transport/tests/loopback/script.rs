@@ -61,7 +61,7 @@ pub fn framed(body: &[u8]) -> Vec<u8> {
 
 /// What [`GIVE`] gives.
 pub fn given(count: usize) -> Vec<u8> {
-    (0..count).map(|i| (i * 31 >> 7) as u8).collect()
+    (0..count).map(|i| (i * 31 / 128) as u8).collect()
 }
 
 impl Script {
@@ -163,6 +163,11 @@ impl Service for Script {
     fn may_read(&self) -> bool {
         !self.held
     }
+}
+
+/// The defaults, but peers that are still there when the loop stops do not hold up the test.
+pub fn settings() -> Settings {
+    Settings { linger_ms: 100, ..Settings::default() }
 }
 
 /// Any free port of the loopback interface.

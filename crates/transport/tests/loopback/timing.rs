@@ -1,10 +1,10 @@
-use ferrymq_transport::{ServiceTimer, Settings};
+use ferrymq_transport::ServiceTimer;
 
 use crate::script::*;
 
 #[test]
 fn timers_of_connections_and_service_fire_in_order() {
-    let (mut io_thread, _) = script_loop(Settings::default());
+    let (mut io_thread, _) = script_loop(settings());
     let (_, io) = io_thread.parts();
     let now = io.now_ms();
     for (timer, delay) in [(0, 30), (1, 10), (2, 20), (3, 15)] {
@@ -21,7 +21,7 @@ fn timers_of_connections_and_service_fire_in_order() {
 
 #[test]
 fn a_connections_timer_fires_once_at_its_time() {
-    let server = start(Settings::default());
+    let server = start(settings());
     let (mut first, mut second) = (server.peer(), server.peer());
     first.send(&packet(LATER, 30));
     second.send(&packet(LATER, 5));
@@ -33,7 +33,7 @@ fn a_connections_timer_fires_once_at_its_time() {
 /// 20 turns 300 µs apart: with milliseconds they would take 20 ms at least.
 #[test]
 fn turns_can_be_asked_for_in_microseconds() {
-    let (mut io_thread, _) = script_loop(Settings::default());
+    let (mut io_thread, _) = script_loop(settings());
     let mut at_us = io_thread.parts().1.now_us();
     let mut best = u64::MAX;
     for _ in 0..20 {
