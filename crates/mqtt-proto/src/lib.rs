@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod ack;
 mod auth;
+pub mod client;
 mod connack;
 mod connect;
 mod delivery;
