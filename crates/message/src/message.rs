@@ -117,7 +117,10 @@ mod tests {
     #[test]
     fn a_message_of_parts_gives_each_part_back() {
         let message = Message::from_parts(Descriptor::default(), "a/b", &[1, 2], b"body");
-        assert_eq!((message.topic(), message.properties(), message.body()), ("a/b", &[1u8, 2][..], &b"body"[..]));
+        assert_eq!(
+            (message.topic(), message.properties(), message.body()),
+            ("a/b", &[1u8, 2][..], &b"body"[..])
+        );
     }
 
     #[test]

@@ -153,6 +153,17 @@ pub enum RetainHandling {
     DoNotSend = 2,
 }
 
+impl RetainHandling {
+    /// Whether a subscription, new or replaced, gets the retained messages (MQTT-3.3.1-9 to -11).
+    pub(crate) fn wants_retained(self, is_new: bool) -> bool {
+        match self {
+            RetainHandling::Send => true,
+            RetainHandling::SendIfNew => is_new,
+            RetainHandling::DoNotSend => false,
+        }
+    }
+}
+
 /// Subscriptions to end.
 #[derive(Clone, Debug)]
 pub struct Unsubscribe {

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use ferrymq_message::{Message, QoS};
 use ferrymq_topic::{TopicFilter, TopicName};
 
+use crate::Position;
 use crate::queue_entry::{Content, DeliveryOptions, Entry};
 use crate::queue_manager::{QueueManager, Turn};
 use crate::record::{PutHead, Record};
 use crate::route::Grant;
 use crate::session_table::SessionKey;
-use crate::{Position, RetainHandling, SubscriptionRequest};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Retained {
@@ -20,7 +20,7 @@ pub(crate) struct Retained {
 }
 
 impl QueueManager {
-    /// Whether a message with the retain flag may be kept: it has a body (MQTT-3.3.1-6) and the limits allow it.
+    /// Whether a message with the retain flag may be kept: it has a body (MQTT-3.3.1-7) and the limits allow it.
     pub(crate) fn admits_retained(&mut self, message: &Message) -> bool {
         let Ok(topic) = TopicName::parse(message.topic()) else { return false };
         if message.body().is_empty() {
@@ -65,23 +65,16 @@ impl QueueManager {
         removed.is_some()
     }
 
-    /// Queues the retained messages that a subscription asks for (MQTT-3.3.1-9 to -11).
+    /// Queues the retained messages that match a subscription (MQTT-3.3.1-6). `after` is the subscription's record.
     pub(crate) fn send_retained(
         &mut self,
         key: SessionKey,
         filter: &TopicFilter<'_>,
-        request: &SubscriptionRequest,
         grant: &Grant,
-        is_new: bool,
         after: Position,
         turn: &mut Turn<'_>,
     ) {
-        let wanted = match request.retain_handling {
-            RetainHandling::Send => true,
-            RetainHandling::SendIfNew => is_new,
-            RetainHandling::DoNotSend => false,
-        };
-        if !wanted || self.retained.is_empty() {
+        if self.retained.is_empty() {
             return;
         }
         let mut found = Vec::new();

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use ferrymq_message::Message;
 use ferrymq_topic::TopicName;
 
-use crate::client_session::ClientSession;
+use crate::client_session::{ClientSession, Unreleased};
 use crate::delivery_window::DeliveryStage;
 use crate::queue_entry::Entry;
 use crate::queue_manager::QueueManager;
@@ -70,11 +70,13 @@ impl QueueManager {
         position: Position,
         journal: &mut dyn Journal,
     ) {
-        let Some(key) = self.sessions.by_queue(queue) else { return };
-        let Some(unreleased) = self.sessions[key].unreleased_mut(tag) else { return };
-        if unreleased.position == position {
-            Record::Incoming { queue, tag }.encode(&mut self.scratch);
-            unreleased.position = journal.append(&self.scratch);
+        if self.unreleased_at(queue, tag, position).is_none() {
+            return;
+        }
+        Record::Incoming { queue, tag }.encode(&mut self.scratch);
+        let moved_to = journal.append(&self.scratch);
+        if let Some(unreleased) = self.unreleased_at(queue, tag, position) {
+            unreleased.position = moved_to;
         }
     }
 
@@ -88,17 +90,22 @@ impl QueueManager {
     }
 
     fn roll_put(&mut self, put: &PutRecord, position: Position, journal: &mut dyn Journal) {
-        if let Some((queue, tag)) = put.incoming {
-            self.roll_incoming(queue, tag, position, journal);
-        }
         let targets: Vec<PutTarget> =
             put.targets.iter().filter_map(|target| self.live_target(target, position)).collect();
         let retained = put.retained && self.is_retained_at(&put.message, position);
         if targets.is_empty() && !retained {
+            if let Some((queue, tag)) = put.incoming {
+                self.roll_incoming(queue, tag, position, journal);
+            }
             return;
         }
-        PutHead { retained, incoming: None }.encode(&targets, &put.message, &mut self.scratch);
+        let incoming =
+            put.incoming.filter(|(queue, tag)| self.unreleased_at(*queue, *tag, position).is_some());
+        PutHead { retained, incoming }.encode(&targets, &put.message, &mut self.scratch);
         let moved_to = journal.append(&self.scratch);
+        if let Some(unreleased) = incoming.and_then(|(queue, tag)| self.unreleased_at(queue, tag, position)) {
+            unreleased.position = moved_to;
+        }
         for target in &targets {
             if let Some(entry) = self.entry_mut(target) {
                 entry.position = moved_to;
@@ -110,6 +117,16 @@ impl QueueManager {
         {
             kept.position = moved_to;
         }
+    }
+
+    fn unreleased_at(
+        &mut self,
+        queue: QueueId,
+        tag: DeliveryTag,
+        position: Position,
+    ) -> Option<&mut Unreleased> {
+        let key = self.sessions.by_queue(queue)?;
+        self.sessions[key].unreleased_mut(tag).filter(|unreleased| unreleased.position == position)
     }
 
     fn is_retained_at(&self, message: &Message, position: Position) -> bool {

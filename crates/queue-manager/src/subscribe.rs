@@ -90,6 +90,9 @@ impl QueueManager {
         turn: &mut Turn<'_>,
     ) {
         let SubscribeOutcome::Granted(qos) = made.outcome else { return };
+        if !request.retain_handling.wants_retained(made.is_new) {
+            return;
+        }
         let Some(ParsedFilter { group: None, filter }) =
             ParsedFilter::parse(&request.filter, &TopicLimits::PROTOCOL)
         else {
@@ -97,7 +100,7 @@ impl QueueManager {
         };
         let identifiers = (identifier != 0).then(|| [identifier].into());
         let grant = Grant { qos, retain_as_published: true, identifiers };
-        self.send_retained(key, &filter, request, &grant, made.is_new, made.position, turn);
+        self.send_retained(key, &filter, &grant, made.position, turn);
     }
 
     pub(crate) fn unsubscribe(&mut self, unsubscribe: Unsubscribe, turn: &mut Turn<'_>) {

@@ -51,7 +51,7 @@ impl RecoveryLog {
         result
     }
 
-    /// Gives every record that starts in a live extent to `visit`, in order: what roll-forward looks through.
+    /// Gives every record that starts in a live extent to `visit`, in order.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -61,26 +61,40 @@ impl RecoveryLog {
         extent: ExtentIndex,
         visit: &mut dyn FnMut(Lsn, &[u8]),
     ) -> Result<(), ReadError> {
-        let (mut reader, mut rest) = (Reader::default(), Reader::default());
-        let mut large = Vec::new();
         let mut at = self.geometry.start(extent);
         let end = self.geometry.start(extent.next()).min(self.end());
         while at < end {
-            let block = self.view(&mut reader, disk, at, |_| Ok(at))?;
-            for (offset, frame) in frames(block.used) {
-                let lsn = Lsn(block.start.0 + offset as u64);
-                match frame.part {
-                    Part::Whole => visit(lsn, &block.used[offset + FRAME..][..frame.length]),
-                    Part::First => {
-                        self.read_with(&mut rest, disk, lsn, &mut large)?;
-                        visit(lsn, &large);
-                    }
-                    Part::Middle | Part::Last => {}
-                }
-            }
-            at = block.next();
+            at = self.read_block(disk, at, visit)?;
         }
         Ok(())
+    }
+
+    /// Gives every record that starts in the block at `at` to `visit`, in order, and says where the next block starts:
+    /// what roll-forward looks through, a block at a time so that it never holds up traffic.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_block(
+        &self,
+        disk: &(impl Disk + ?Sized),
+        at: Lsn,
+        visit: &mut dyn FnMut(Lsn, &[u8]),
+    ) -> Result<Lsn, ReadError> {
+        let (mut reader, mut rest) = (Reader::default(), Reader::default());
+        let mut large = Vec::new();
+        let block = self.view(&mut reader, disk, at, |_| Ok(at))?;
+        for (offset, frame) in frames(block.used) {
+            let lsn = Lsn(block.start.0 + offset as u64);
+            match frame.part {
+                Part::Whole => visit(lsn, &block.used[offset + FRAME..][..frame.length]),
+                Part::First => {
+                    self.read_with(&mut rest, disk, lsn, &mut large)?;
+                    visit(lsn, &large);
+                }
+                Part::Middle | Part::Last => {}
+            }
+        }
+        Ok(block.next())
     }
 
     fn read_with(

@@ -1,5 +1,3 @@
-//! Finding topics: wildcards, siblings, pruning, and the naive matcher as oracle.
-
 use super::*;
 use crate::naive;
 use alloc::collections::BTreeMap;

@@ -1,0 +1,228 @@
+//! Where the records of a queue manager go: its recovery log, the threads that write it, and roll-forward.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ferrymq_message::Timestamp;
+use ferrymq_queue_manager::{Journal, Position, QueueManager, Restart};
+use ferrymq_recovery_log::{Config, ExtentIndex, Lsn, ReadError, RecordRefused, RecoveryLog, WriteOrder};
+
+use crate::file_disk::FileDisk;
+use crate::log_writer::{Done, LogWriter};
+use crate::settings::{EngineError, EngineSettings, LogSettings};
+
+/// A record takes less than this beyond its own bytes, unless it is split over blocks: then it takes a block's header
+/// of 64 bytes more.
+const FRAMING_MAX: u64 = 32;
+
+/// The journal of a queue manager that lives in memory.
+#[derive(Debug)]
+pub(crate) struct NoJournal;
+
+impl Journal for NoJournal {
+    fn append(&mut self, _record: &[u8]) -> Position {
+        Position::default()
+    }
+
+    fn read(&mut self, _position: Position, _into: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// The journal of a queue manager whose records are kept.
+pub(crate) struct LogJournal {
+    name: String,
+    log: RecoveryLog,
+    disk: Arc<FileDisk>,
+    writer: LogWriter,
+    settings: LogSettings,
+    /// Start and end of records that are split over blocks and not known to be durable: their start may be durable
+    /// before their end is.
+    split: VecDeque<(Lsn, Lsn)>,
+    /// Tasks out at the writer.
+    outstanding: usize,
+    done: Vec<Done>,
+    /// Where roll-forward stands in the oldest extent.
+    rolling: Option<Rolling>,
+    read_failure: Option<ReadError>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Rolling {
+    /// The next block to look through.
+    At(Lsn),
+    /// Everything that matters was appended again; the extent goes when all up to here is durable.
+    Copied(Lsn),
+}
+
+impl LogJournal {
+    /// Opens the log, or creates it, and makes the queue manager from its records.
+    pub fn open(
+        settings: &EngineSettings,
+        now: Timestamp,
+        wake: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<(QueueManager, LogJournal), EngineError> {
+        let name = settings.name.clone();
+        let disk = FileDisk::open(&settings.directory)
+            .map_err(|source| EngineError::Directory { name: name.clone(), source })?;
+        let mut restart = Restart::new(settings.limits.clone());
+        let mut replay = |lsn: Lsn, record: &[u8]| {
+            restart.restore(record, Position(lsn.0)).map_err(|error| RecordRefused(error.to_string()))
+        };
+        let config = Config {
+            new_log_id: now.0 ^ u64::from(std::process::id()) << 44,
+            extent_size: settings.log.extent_size,
+            write_order: WriteOrder::OneAtATime,
+            ..Config::default()
+        };
+        let (log, found) = RecoveryLog::open(&disk, &config, &mut replay)
+            .map_err(|source| EngineError::Open { name: name.clone(), source })?;
+        tracing::info!(
+            queue_manager = %name, records = found.records, blocks = found.blocks, end = ?found.log_end,
+            "recovery log replayed"
+        );
+        let disk = Arc::new(disk);
+        let writer = LogWriter::start(disk.clone(), &name, Box::new(move || wake()))
+            .map_err(|source| EngineError::Thread { name: name.clone(), source })?;
+        let journal = LogJournal {
+            name,
+            log,
+            disk,
+            writer,
+            settings: settings.log.clone(),
+            split: VecDeque::new(),
+            outstanding: 0,
+            done: Vec::new(),
+            rolling: None,
+            read_failure: None,
+        };
+        Ok((restart.finish(now), journal))
+    }
+
+    /// Takes note of what the writer has done.
+    pub fn take_completions(&mut self) -> Result<(), EngineError> {
+        self.writer.take_done(&mut self.done);
+        self.outstanding -= self.done.len();
+        for Done { task, result } in self.done.drain(..) {
+            self.log
+                .completed(task, result)
+                .map_err(|source| EngineError::Write { name: self.name.clone(), source })?;
+        }
+        while self.split.front().is_some_and(|(_, end)| *end <= self.log.durable()) {
+            self.split.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Every record that starts here or before is durable to its last byte.
+    pub fn durable(&self) -> Position {
+        let durable = self.log.durable();
+        let complete = self.split.front().map_or(durable, |(start, _)| durable.min(*start));
+        Position(complete.0.saturating_sub(1))
+    }
+
+    /// Hands to the writer what it can take.
+    pub fn flush(&mut self) -> Result<(), EngineError> {
+        while let Some(task) = self.log.take_task() {
+            self.outstanding += 1;
+            self.writer.submit(task);
+        }
+        match self.read_failure.take() {
+            Some(source) => Err(EngineError::Read { name: self.name.clone(), source }),
+            None => Ok(()),
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.log.unwritten_bytes() > self.settings.unwritten_max
+    }
+
+    /// Live extents.
+    pub fn bytes(&self) -> u64 {
+        let extents = self.log.extents();
+        (extents.end() - extents.start() + 1) * self.log.extent_size()
+    }
+
+    /// Does one step of roll-forward if the log has grown far beyond what is live in it: a block of the oldest extent
+    /// at a time, so that traffic never waits.
+    pub fn reclaim(&mut self, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
+        match self.rolling {
+            None if self.is_reclaim_due(queue_manager) => {
+                let extents = self.log.extents();
+                self.rolling = Some(Rolling::At(Lsn(extents.start() * self.log.extent_size())));
+                Ok(())
+            }
+            None => Ok(()),
+            Some(Rolling::At(at)) => self.roll_block(at, queue_manager),
+            Some(Rolling::Copied(end)) => {
+                if self.log.durable() >= end {
+                    let oldest = self.log.oldest_extent();
+                    self.log.release(oldest);
+                    self.rolling = None;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn is_reclaim_due(&self, queue_manager: &QueueManager) -> bool {
+        let live = queue_manager.statistics().live_log_bytes;
+        let extents = self.log.extents();
+        extents.start() < extents.end() && self.bytes() > live.saturating_mul(2) + self.settings.reclaim_after
+    }
+
+    fn roll_block(&mut self, at: Lsn, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
+        let extent = ExtentIndex(at.0 / self.log.extent_size());
+        let mut records = Vec::new();
+        let next = self
+            .log
+            .read_block(&*self.disk, at, &mut |lsn, record| records.push((lsn, record.to_vec())))
+            .map_err(|source| EngineError::Read { name: self.name.clone(), source })?;
+        for (lsn, record) in &records {
+            queue_manager.roll_forward(record, Position(lsn.0), self).map_err(|error| EngineError::Read {
+                name: self.name.clone(),
+                source: ReadError::Damaged(ferrymq_recovery_log::Damage {
+                    file: format!("extent {}", extent.0),
+                    offset: lsn.0 % self.log.extent_size(),
+                    what: error.to_string(),
+                }),
+            })?;
+        }
+        let is_through = next.0 / self.log.extent_size() > extent.0;
+        self.rolling = Some(if is_through { Rolling::Copied(self.log.end()) } else { Rolling::At(next) });
+        Ok(())
+    }
+
+    /// Waits until everything appended is durable, then lets go of the files.
+    pub fn close(mut self) -> Result<(), EngineError> {
+        self.log.prove();
+        self.flush()?;
+        while self.outstanding > 0 {
+            std::thread::park_timeout(std::time::Duration::from_millis(1));
+            self.take_completions()?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl Journal for LogJournal {
+    fn append(&mut self, record: &[u8]) -> Position {
+        let start = self.log.append(record);
+        let end = self.log.end();
+        if end.0 - start.0 > record.len() as u64 + FRAMING_MAX {
+            self.split.push_back((start, end));
+        }
+        Position(start.0)
+    }
+
+    fn read(&mut self, position: Position, into: &mut Vec<u8>) -> bool {
+        match self.log.read(&*self.disk, Lsn(position.0), into) {
+            Ok(()) => true,
+            Err(error) => {
+                self.read_failure.get_or_insert(error);
+                false
+            }
+        }
+    }
+}

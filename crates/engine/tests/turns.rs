@@ -1,0 +1,198 @@
+//! An engine on real files: what it acknowledges survives, what it releases was durable, space is reclaimed.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use ferrymq_engine::{
+    Command, Connect, ConnectionId, DeliveryTag, Durability, Effect, Engine, EngineSettings, Limits,
+    LogSettings, Outcome, Publish, RetainHandling, SESSION_NEVER_EXPIRES, Settlement, Subscribe,
+    SubscriptionRequest,
+};
+use ferrymq_message::{Descriptor, Message, Persistence, QoS, Timestamp};
+
+struct Running {
+    engine: Engine,
+    wakes: Receiver<()>,
+    now: Timestamp,
+    /// What was delivered and not asked for yet.
+    delivered: Vec<(ConnectionId, DeliveryTag, Vec<u8>)>,
+}
+
+impl Running {
+    fn open(directory: &Path, change: impl FnOnce(&mut EngineSettings)) -> Running {
+        let mut settings = EngineSettings {
+            name: "QM1".into(),
+            directory: directory.into(),
+            durability: Durability::Fsync,
+            limits: Limits::default(),
+            log: LogSettings { extent_size: 1 << 20, ..LogSettings::default() },
+        };
+        change(&mut settings);
+        let (send, wakes) = channel();
+        let send = Mutex::new(send);
+        let wake = move || drop(send.lock().map(|send| send.send(())));
+        let now = Timestamp(1_000);
+        let engine = Engine::open(&settings, now, Arc::new(wake)).expect("an engine");
+        Running { engine, wakes, now, delivered: Vec::new() }
+    }
+
+    fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Effect> {
+        let outbox = self.engine.turn(self.now, &mut commands).expect("a turn");
+        for effect in &outbox.effects {
+            if let Effect::Deliver { message, first, count } = effect {
+                for target in &outbox.targets[*first as usize..(*first + *count) as usize] {
+                    self.delivered.push((target.connection, target.tag, message.body().to_vec()));
+                }
+            }
+        }
+        outbox.effects.clone()
+    }
+
+    /// Takes turns until so many effects have come.
+    fn until(&mut self, command: Command, count: usize) -> Vec<Effect> {
+        let mut effects = self.turn(vec![command]);
+        while effects.len() < count {
+            self.wakes.recv().expect("the writer lives");
+            effects.append(&mut self.turn(Vec::new()));
+        }
+        effects
+    }
+
+    fn connect(&mut self, connection: u64, client: &str) -> bool {
+        let connect = Connect {
+            connection: ConnectionId(connection),
+            client_id: client.into(),
+            clean_start: false,
+            session_expiry_s: SESSION_NEVER_EXPIRES,
+            receive_maximum: 100,
+            will: None,
+        };
+        let effects = self.until(Command::Connect(Box::new(connect)), 1);
+        matches!(effects[0], Effect::Connected { session_present: true, .. })
+    }
+
+    fn subscribe(&mut self, connection: u64, filter: &str) {
+        let subscriptions = vec![SubscriptionRequest {
+            filter: filter.into(),
+            qos: QoS::AtLeastOnce,
+            no_local: false,
+            retain_as_published: false,
+            retain_handling: RetainHandling::Send,
+        }];
+        let connection = ConnectionId(connection);
+        self.until(
+            Command::Subscribe(Box::new(Subscribe {
+                connection,
+                request: 1,
+                identifier: None,
+                subscriptions,
+            })),
+            1,
+        );
+    }
+
+    fn publish(&mut self, connection: u64, topic: &str, body: &[u8]) {
+        let effects = self.until(publish(connection, topic, body), 1);
+        let is_done = |effect: &Effect| matches!(effect, Effect::Confirm { outcome: Outcome::Done, .. });
+        assert!(effects.iter().any(is_done), "{effects:?}");
+    }
+
+    /// So many messages as they come, each acknowledged.
+    fn drain(&mut self, expected: usize) -> Vec<Vec<u8>> {
+        let mut bodies = Vec::new();
+        while bodies.len() < expected {
+            if self.delivered.is_empty() {
+                self.wakes.recv().expect("the writer lives");
+                self.turn(Vec::new());
+            }
+            for (connection, tag, body) in std::mem::take(&mut self.delivered) {
+                bodies.push(body);
+                self.turn(vec![Command::Settle { connection, tag, settlement: Settlement::Accepted }]);
+            }
+        }
+        bodies
+    }
+}
+
+fn publish(connection: u64, topic: &str, body: &[u8]) -> Command {
+    let descriptor =
+        Descriptor { qos: QoS::AtLeastOnce, persistence: Persistence::Persistent, ..Descriptor::default() };
+    let message = Message::from_parts(descriptor, topic, &[], body);
+    Command::Publish(Publish { connection: ConnectionId(connection), message, tag: DeliveryTag(1) })
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_process_that_never_closed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut running = Running::open(directory.path(), |_| {});
+    running.connect(1, "subscriber");
+    running.subscribe(1, "a/#");
+    running.turn(vec![Command::Lost { connection: ConnectionId(1) }]);
+    running.connect(2, "publisher");
+    let large = vec![7; 3 << 20];
+    for body in [&b"first"[..], &large, b"last"] {
+        running.publish(2, "a/b", body);
+    }
+    drop(running);
+    let mut running = Running::open(directory.path(), |_| {});
+    assert!(running.connect(3, "subscriber"));
+    assert_eq!(running.drain(3), [b"first".to_vec(), large, b"last".to_vec()]);
+    let statistics = running.engine.statistics();
+    assert_eq!((statistics.sessions, statistics.subscriptions), (2, 1));
+}
+
+#[test]
+fn a_second_engine_on_the_same_directory_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let _running = Running::open(directory.path(), |_| {});
+    let settings = EngineSettings {
+        name: "QM1".into(),
+        directory: directory.path().into(),
+        durability: Durability::Fsync,
+        limits: Limits::default(),
+        log: LogSettings::default(),
+    };
+    let second = Engine::open(&settings, Timestamp(1), Arc::new(|| {}));
+    assert!(second.is_err_and(|error| error.to_string().contains("QM1")));
+}
+
+#[test]
+fn in_memory_nothing_waits_and_nothing_is_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut running = Running::open(directory.path(), |settings| settings.durability = Durability::Memory);
+    running.connect(1, "subscriber");
+    running.subscribe(1, "a/#");
+    let effects = running.turn(vec![publish(1, "a/b", b"x")]);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Confirm { .. })));
+    assert_eq!(running.delivered.len(), 1);
+    assert_eq!(running.engine.log_bytes(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).expect("readable").count(), 0);
+}
+
+#[test]
+fn space_is_reclaimed_while_one_slow_session_lags() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let reclaim = |settings: &mut EngineSettings| settings.log.reclaim_after = 2 << 20;
+    let mut running = Running::open(directory.path(), reclaim);
+    running.connect(1, "laggard");
+    running.subscribe(1, "a/#");
+    running.connect(3, "publisher");
+    for n in 0..10u32 {
+        running.publish(3, "a/b", &n.to_le_bytes());
+    }
+    running.turn(vec![Command::Lost { connection: ConnectionId(1) }]);
+    running.delivered.clear();
+    running.connect(2, "reader");
+    running.subscribe(2, "b");
+    for _ in 0..3_000 {
+        running.publish(3, "b", &[1; 10_000]);
+        running.drain(1);
+    }
+    assert!(running.engine.log_bytes() <= 8 << 20, "{} bytes for 30 MB written", running.engine.log_bytes());
+    drop(running);
+    let mut running = Running::open(directory.path(), reclaim);
+    running.connect(4, "laggard");
+    let bodies = running.drain(10);
+    assert_eq!(bodies, (0..10u32).map(|n| n.to_le_bytes().to_vec()).collect::<Vec<_>>());
+}
