@@ -79,12 +79,9 @@ impl QueueManager {
         }
         let mut found = Vec::new();
         self.retained.for_each_match(filter, |_, retained| found.push(retained.message.clone()));
-        for message in &found {
-            match TopicName::parse(message.topic()) {
-                // Whoever restarts finds it expired again: this needs no record.
-                Ok(topic) if message.has_expired(turn.now) => drop(self.clear_retained(&topic)),
-                _ => self.queue_retained(key, message, grant, after, turn),
-            }
+        let now = turn.now;
+        for message in found.iter().filter(|message| !message.has_expired(now)) {
+            self.queue_retained(key, message, grant, after, turn);
         }
     }
 

@@ -17,6 +17,7 @@ mod filling;
 mod frame;
 mod log;
 mod lsn;
+#[cfg(feature = "testing")]
 mod memory_disk;
 mod reading;
 mod restart;
@@ -28,6 +29,7 @@ pub use disk::{Disk, DiskError, DiskFault, ExtentFile};
 pub use error::{Damage, OpenError, ReadError, RecordRefused};
 pub use log::RecoveryLog;
 pub use lsn::{ExtentIndex, Lsn};
+#[cfg(feature = "testing")]
 pub use memory_disk::MemoryDisk;
 pub use restart::{LogEnd, Replay, Restart};
 pub use task::{Preparation, Task, Write};

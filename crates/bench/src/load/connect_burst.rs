@@ -1,0 +1,216 @@
+//! CONNBURST: a fixed number of slots, each connecting, waiting for CONNACK, disconnecting and beginning again.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service};
+
+use super::fleet::Destination;
+use super::frame::{self, Frame};
+use super::{LoadError, Observer, Outcome, Player, Role, play};
+use crate::latency::Latency;
+use crate::meter::Meter;
+use crate::progress::Ticker;
+use crate::scenario::Plan;
+
+/// Each source address has ~28k ports, and a port rests for a minute after its connection: 30,000 connects a second
+/// for a minute need 65 of them.
+const SOURCES: u32 = 100;
+const LOOK_US: u64 = 50_000;
+const STALLED_US: u64 = 20_000_000;
+
+/// Connects and disconnects for the plan's time. Bounded in time.
+///
+/// # Errors
+/// When the server refuses, dies or stalls.
+pub fn run_connect_burst(
+    plan: &Plan,
+    destination: Destination,
+    meter: Meter,
+    observer: Observer<'_>,
+) -> Result<Outcome, LoadError> {
+    let service = ConnectBurst {
+        plan: *plan,
+        destination,
+        meter,
+        ticker: Ticker::new(observer, meter),
+        started: Vec::new(),
+        open: 0,
+        begun: 0,
+        done: 0,
+        begin_us: 0,
+        measured_from_us: 0,
+        moved: (0, 0),
+        latency: Latency::default(),
+        stopping: false,
+        outcome: Outcome { before: meter.read(), ..Outcome::default() },
+        failure: None,
+    };
+    let service = play(service)?;
+    service.failure.map_or(Ok(service.outcome), Err)
+}
+
+struct ConnectBurst<'a> {
+    plan: Plan,
+    destination: Destination,
+    meter: Meter,
+    ticker: Ticker<'a>,
+    /// When the connect of each connection slot began.
+    started: Vec<u64>,
+    /// Connections now, those ending included.
+    open: u32,
+    /// Connects begun and CONNACKs received.
+    begun: u32,
+    done: u64,
+    begin_us: u64,
+    measured_from_us: u64,
+    /// `done` and the time it last changed.
+    moved: (u64, u64),
+    latency: Latency,
+    stopping: bool,
+    outcome: Outcome,
+    failure: Option<LoadError>,
+}
+
+impl ConnectBurst<'_> {
+    /// Rotates over addresses of 127.0.0.0/8; elsewhere the kernel chooses.
+    fn source(&self) -> Option<SocketAddr> {
+        let IpAddr::V4(target) = self.destination.address.ip() else { return None };
+        let host = (self.begun % SOURCES) as u8;
+        target.is_loopback().then(|| SocketAddr::new(Ipv4Addr::new(127, 0, 1, host + 1).into(), 0))
+    }
+
+    fn open_more(&mut self, io: &mut Io) -> Result<(), LoadError> {
+        while self.open < self.plan.clients {
+            let started_us = io.clock().now_us();
+            let token = io.connect(self.destination.address, self.source())?;
+            if self.started.len() <= token.slot() {
+                self.started.resize(token.slot() + 1, 0);
+            }
+            self.started[token.slot()] = started_us;
+            self.open += 1;
+            self.begun = self.begun.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> Result<usize, LoadError> {
+        let Some(frame) = Frame::split(input)? else { return Ok(0) };
+        match (frame.kind(), frame.body.get(1)) {
+            (2, Some(0)) => {}
+            (2, Some(&code)) => {
+                return Err(LoadError::Refused { role: Role::Idle(self.begun), packet: 2, code });
+            }
+            _ => return Err(frame::Malformed { first: frame.first }.into()),
+        }
+        self.done += 1;
+        if self.measured_from_us > 0 {
+            self.latency.record(io.clock().now_us().saturating_sub(self.started[id.slot()]));
+        }
+        if let Some(output) = io.output(id) {
+            output.extend_from_slice(&frame::DISCONNECT);
+        }
+        io.close(id);
+        Ok(input.len())
+    }
+
+    fn step(&mut self, io: &mut Io, now_us: u64) -> Result<(), LoadError> {
+        if self.begin_us == 0 {
+            (self.begin_us, self.moved.1) = (now_us, now_us);
+        }
+        let from_us = self.begin_us + self.plan.warmup.as_micros() as u64;
+        if self.measured_from_us == 0 && now_us >= from_us {
+            self.measured_from_us = now_us;
+            self.outcome.start = self.meter.read_cpu();
+            self.outcome.connects = self.done;
+        }
+        if now_us >= from_us + self.plan.duration.as_micros() as u64 {
+            self.finish(io, now_us);
+            return Ok(());
+        }
+        self.open_more(io)?;
+        io.wake_at_us(now_us + LOOK_US);
+        self.look(now_us)
+    }
+
+    fn finish(&mut self, io: &mut Io, now_us: u64) {
+        self.outcome.end = self.meter.read();
+        self.outcome.measured = Duration::from_micros(now_us - self.measured_from_us);
+        self.outcome.connects = self.done - self.outcome.connects;
+        self.outcome.connects_per_s = self.outcome.connects as f64 / self.outcome.measured.as_secs_f64();
+        self.outcome.connect_latency = self.latency.percentiles();
+        self.stopping = true;
+        io.stop();
+    }
+
+    fn look(&mut self, now_us: u64) -> Result<(), LoadError> {
+        if self.moved.0 != self.done {
+            self.moved = (self.done, now_us);
+        }
+        if now_us - self.moved.1 > STALLED_US {
+            return Err(LoadError::Stalled {
+                seconds: STALLED_US / 1_000_000,
+                phase: "connecting",
+                ready: 0,
+                wanted: self.plan.clients,
+                missing: 0,
+            });
+        }
+        self.ticker.tick(now_us, "connecting", (self.open, self.plan.clients), self.done, &self.latency);
+        Ok(())
+    }
+
+    fn fail(&mut self, io: &mut Io, failure: LoadError) {
+        self.failure.get_or_insert(failure);
+        self.stopping = true;
+        io.stop();
+    }
+}
+
+impl Player for ConnectBurst<'_> {
+    fn rest(&mut self) -> Option<Duration> {
+        None
+    }
+}
+
+impl Service for ConnectBurst<'_> {
+    fn accepted(&mut self, io: &mut Io, id: ConnectionToken, _listener: ListenerId) {
+        // There is no listener.
+        io.abort(id);
+    }
+
+    fn connected(&mut self, io: &mut Io, id: ConnectionToken) {
+        let packet = self.destination.connect_packet(Role::Idle(id.slot() as u32), true);
+        if let Some(output) = io.output(id) {
+            output.extend_from_slice(&packet);
+        }
+    }
+
+    fn received(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> usize {
+        match self.read(io, id, input) {
+            Ok(consumed) => consumed,
+            Err(failure) => {
+                self.fail(io, failure);
+                input.len()
+            }
+        }
+    }
+
+    fn closed(&mut self, io: &mut Io, id: ConnectionToken, cause: Closed) {
+        self.open = self.open.saturating_sub(1);
+        if cause != Closed::ByService && !self.stopping {
+            let (role, server_gone) = (Role::Idle(id.slot() as u32), self.meter.server_is_gone());
+            self.fail(io, LoadError::Closed { role, cause, phase: "connecting", server_gone });
+        }
+    }
+
+    fn turn(&mut self, io: &mut Io) {
+        let now_us = io.clock().now_us();
+        if self.stopping {
+            return;
+        }
+        if let Err(failure) = self.step(io, now_us) {
+            self.fail(io, failure);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The sending side: which publisher may send how much now, and its messages appended to its output.
+
+use ferrymq_transport::{ConnectionToken, Io};
+
+use super::frame::Template;
+use crate::scenario::{Load, Plan};
+use crate::stamp::Stamp;
+
+/// Messages one publisher may have unacknowledged in a rated test: packet identifiers are 16 bits.
+const RATED_IN_FLIGHT_MAX: u32 = 60_000;
+/// Unsent bytes of one publisher beyond which it waits: the server does not read.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Shortest sleep of a rated test, so that high rates go out in small batches.
+const PACE_US: u64 = 100;
+
+/// One publisher's connection.
+#[derive(Debug)]
+struct Publisher {
+    /// `None` until it is ready.
+    token: Option<ConnectionToken>,
+    template: Template,
+    /// Number of its next message = messages sent.
+    next: u64,
+    /// Sent above QoS 0 and not yet acknowledged (PUBACK, PUBCOMP).
+    in_flight: u32,
+    packet_id: u16,
+    /// Copies of sent messages that have not yet arrived, at QoS 0 in a closed loop.
+    owed: u64,
+    /// Whether it stands in `Publishers::ready`.
+    listed: bool,
+}
+
+/// All publishers and the schedule they follow.
+#[derive(Debug)]
+pub struct Publishers {
+    run: u32,
+    qos: u8,
+    load: Load,
+    copies: u64,
+    publishers: Vec<Publisher>,
+    /// Those that may have something to send.
+    ready: Vec<u32>,
+    /// Those in front of a server that does not read.
+    blocked: Vec<u32>,
+    start_us: u64,
+    /// Messages due so far, of a rated test.
+    due: u64,
+}
+
+impl Publishers {
+    /// The publishers of a plan; none is connected yet.
+    pub fn new(plan: &Plan, run: u32) -> Self {
+        let publisher = |stream| Publisher {
+            token: None,
+            template: Template::new(&plan.shape.topic(stream), plan.qos, plan.size),
+            next: 0,
+            in_flight: 0,
+            packet_id: 0,
+            owed: 0,
+            listed: false,
+        };
+        Self {
+            run,
+            qos: plan.qos,
+            load: plan.load,
+            copies: u64::from(plan.shape.copies(plan.subscribers)),
+            publishers: (0..plan.publishers).map(publisher).collect(),
+            ready: Vec::new(),
+            blocked: Vec::new(),
+            start_us: 0,
+            due: 0,
+        }
+    }
+
+    /// Publisher `stream` is connected by `token`.
+    pub fn connected(&mut self, stream: u32, token: ConnectionToken) {
+        self.publishers[stream as usize].token = Some(token);
+    }
+
+    /// From now on messages are due.
+    pub fn start(&mut self, now_us: u64) {
+        self.start_us = now_us;
+        if matches!(self.load, Load::Closed { .. }) {
+            (0..self.publishers.len() as u32).for_each(|stream| self.list(stream));
+        }
+    }
+
+    #[inline]
+    fn list(&mut self, stream: u32) {
+        let publisher = &mut self.publishers[stream as usize];
+        if !publisher.listed {
+            publisher.listed = true;
+            self.ready.push(stream);
+        }
+    }
+
+    /// One of the publisher's messages above QoS 0 is done with.
+    #[inline]
+    pub fn acknowledged(&mut self, stream: u32) {
+        let publisher = &mut self.publishers[stream as usize];
+        publisher.in_flight = publisher.in_flight.saturating_sub(1);
+        self.list(stream);
+    }
+
+    /// `copies` more of the publisher's messages have arrived, or were passed over by a later one.
+    #[inline]
+    pub fn delivered(&mut self, stream: u32, copies: u64) {
+        if self.qos == 0 {
+            let publisher = &mut self.publishers[stream as usize];
+            publisher.owed = publisher.owed.saturating_sub(copies);
+            self.list(stream);
+        }
+    }
+
+    /// Gives up what is still owed: a closed loop at QoS 0 would wait forever for messages dropped at its end.
+    pub fn write_off(&mut self) {
+        self.publishers.iter_mut().for_each(|p| p.owed = 0);
+        (0..self.publishers.len() as u32).for_each(|stream| self.list(stream));
+    }
+
+    /// Sends what may be sent now. Returns when the next message is due, of a rated test.
+    pub fn send(&mut self, io: &mut Io, now_us: u64) -> Option<u64> {
+        let next_due = self.fall_due(now_us);
+        let mut ready = std::mem::take(&mut self.ready);
+        let mut blocked = std::mem::take(&mut self.blocked);
+        blocked.drain(..).chain(ready.drain(..)).for_each(|stream| self.send_of(io, stream, now_us));
+        // Both are empty again; keeps the memory of the longer-lived one.
+        self.ready = ready;
+        let retry = (!self.blocked.is_empty()).then_some(now_us + 1_000);
+        next_due.into_iter().chain(retry).min()
+    }
+
+    /// Lists the publishers whose messages fell due; returns when the next one does.
+    fn fall_due(&mut self, now_us: u64) -> Option<u64> {
+        let Load::Rated { per_second } = self.load else { return None };
+        let due = ((now_us - self.start_us) as f64 * per_second / 1e6) as u64 + 1;
+        let publishers = self.publishers.len() as u64;
+        for n in self.due..due.min(self.due + publishers) {
+            self.list((n % publishers) as u32);
+        }
+        self.due = due;
+        Some(self.due_at(due).max(now_us + PACE_US))
+    }
+
+    /// When message `n` of the test is due.
+    fn due_at(&self, n: u64) -> u64 {
+        let Load::Rated { per_second } = self.load else { return 0 };
+        self.start_us + (n as f64 * 1e6 / per_second) as u64
+    }
+
+    fn send_of(&mut self, io: &mut Io, stream: u32, now_us: u64) {
+        let messages = self.may_send(stream);
+        let publisher = &mut self.publishers[stream as usize];
+        publisher.listed = false;
+        let Some(token) = publisher.token.filter(|_| messages > 0) else { return };
+        if io.buffered(token) > UNSENT_BYTES_MAX {
+            self.publishers[stream as usize].listed = true;
+            return self.blocked.push(stream);
+        }
+        let Some(output) = io.output(token) else { return };
+        for _ in 0..messages {
+            self.append(output.buffer(), stream, now_us);
+        }
+    }
+
+    /// Messages publisher `stream` may send now.
+    fn may_send(&self, stream: u32) -> u64 {
+        let publisher = &self.publishers[stream as usize];
+        match self.load {
+            Load::Closed { window } if self.qos == 0 => {
+                u64::from(window).saturating_sub(publisher.owed.div_ceil(self.copies))
+            }
+            Load::Closed { window } => u64::from(window.saturating_sub(publisher.in_flight)),
+            Load::Rated { .. } => {
+                let behind = self.due_of(stream).saturating_sub(publisher.next);
+                behind.min(u64::from(RATED_IN_FLIGHT_MAX.saturating_sub(publisher.in_flight)))
+            }
+        }
+    }
+
+    /// How many of the messages due are publisher `stream`'s: message n of the test is publisher n mod P's.
+    fn due_of(&self, stream: u32) -> u64 {
+        let publishers = self.publishers.len() as u64;
+        (self.due + publishers - 1).saturating_sub(u64::from(stream)) / publishers
+    }
+
+    #[inline]
+    fn append(&mut self, output: &mut Vec<u8>, stream: u32, now_us: u64) {
+        let sequence = self.publishers[stream as usize].next;
+        let intended_us = match self.load {
+            Load::Closed { .. } => now_us,
+            Load::Rated { .. } => self.due_at(sequence * self.publishers.len() as u64 + u64::from(stream)),
+        };
+        let publisher = &mut self.publishers[stream as usize];
+        publisher.next += 1;
+        if self.qos == 0 {
+            publisher.owed += self.copies;
+        } else {
+            publisher.in_flight += 1;
+            publisher.packet_id = publisher.packet_id.checked_add(1).unwrap_or(1);
+        }
+        let stamp = Stamp { run: self.run, stream, sequence, intended_us };
+        publisher.template.append(output, publisher.packet_id, &stamp);
+    }
+
+    /// Messages publisher `stream` has sent.
+    pub fn sent_by(&self, stream: u32) -> u64 {
+        self.publishers[stream as usize].next
+    }
+
+    /// Messages sent by all.
+    pub fn sent(&self) -> u64 {
+        self.publishers.iter().map(|p| p.next).sum()
+    }
+
+    /// Messages that were due and could not be sent.
+    pub fn unsent(&self) -> u64 {
+        self.due.saturating_sub(self.sent())
+    }
+
+    /// Messages unacknowledged now, above QoS 0.
+    pub fn in_flight(&self) -> u64 {
+        self.publishers.iter().map(|p| u64::from(p.in_flight)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Overrides, named};
+
+    fn publishers(name: &str, overrides: Overrides) -> Publishers {
+        Publishers::new(&named(name).expect("known").plan(&overrides).expect("a plan"), 1)
+    }
+
+    fn appended(publishers: &mut Publishers, stream: u32) -> Stamp {
+        let mut bytes = Vec::new();
+        publishers.append(&mut bytes, stream, 77);
+        Stamp::read(&bytes[bytes.len() - 128..]).expect("a stamp")
+    }
+
+    #[test]
+    fn a_rated_test_gives_each_message_the_time_it_was_due_however_late_it_leaves() {
+        let mut all = publishers("latency-q1", Overrides { clients: Some(4), ..Overrides::default() });
+        all.start(1_000_000);
+        assert_eq!(all.fall_due(1_009_999), Some(1_010_099));
+        assert_eq!(all.ready, [0, 1, 2, 3]);
+        assert_eq!((0..4).map(|s| all.due_of(s)).collect::<Vec<_>>(), [3, 3, 2, 2]);
+        let times: Vec<_> = (0..3).map(|_| appended(&mut all, 1).intended_us).collect();
+        assert_eq!(times, [1_001_000, 1_005_000, 1_009_000]);
+        assert_eq!((all.may_send(1), all.unsent()), (0, 7));
+    }
+
+    #[test]
+    fn a_low_rate_wakes_when_the_next_message_is_due() {
+        let mut all = publishers("latency-q1", Overrides { rate: Some(10.0), ..Overrides::default() });
+        all.start(5);
+        assert_eq!(all.fall_due(5), Some(100_005));
+        assert_eq!((all.ready.as_slice(), all.due), ([0].as_slice(), 1));
+    }
+
+    #[test]
+    fn a_closed_loop_at_qos_0_waits_for_the_copies_it_is_owed() {
+        let overrides = Overrides { clients: Some(3), window: Some(2), ..Overrides::default() };
+        let mut all = publishers("fan-out-q0", overrides);
+        all.start(0);
+        assert_eq!(all.may_send(0), 2);
+        (0..2).for_each(|_| assert_eq!(appended(&mut all, 0).intended_us, 77));
+        assert_eq!(all.may_send(0), 0);
+        all.delivered(0, 2);
+        assert_eq!(all.may_send(0), 0);
+        all.delivered(0, 1);
+        assert_eq!(all.may_send(0), 1);
+        all.write_off();
+        assert_eq!(all.may_send(0), 2);
+    }
+
+    #[test]
+    fn a_closed_loop_above_qos_0_waits_for_acknowledgements_alone() {
+        let mut all = publishers("pair-q1", Overrides { window: Some(2), ..Overrides::default() });
+        (0..2).for_each(|_| assert_eq!(appended(&mut all, 3).stream, 3));
+        all.delivered(3, 2);
+        assert_eq!((all.may_send(3), all.in_flight()), (0, 2));
+        all.acknowledged(3);
+        assert_eq!((all.may_send(3), all.sent_by(3), all.sent()), (1, 2, 2));
+    }
+
+    #[test]
+    fn packet_identifiers_go_round_without_zero() {
+        let mut all = publishers("pair-q1", Overrides::default());
+        all.publishers[0].packet_id = u16::MAX;
+        appended(&mut all, 0);
+        assert_eq!(all.publishers[0].packet_id, 1);
+    }
+}

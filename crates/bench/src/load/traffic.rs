@@ -1,0 +1,358 @@
+//! A run with publishers and subscribers, or with idle connections, phase by phase:
+//! connecting → warm-up and measured time → waiting for the last copies → disconnecting.
+
+use std::time::Duration;
+
+use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service};
+
+use super::books::{Books, Broadcasts};
+use super::fleet::{Destination, Fleet};
+use super::frame::{Frame, Malformed};
+use super::publishers::Publishers;
+use super::{LoadError, Observer, Outcome, Player, Role, play};
+use crate::meter::Meter;
+use crate::progress::Ticker;
+use crate::scenario::{Load, Plan, Shape};
+
+/// The loop looks at its phase at least this often.
+const LOOK_US: u64 = 50_000;
+/// Without any movement for this long a run gives up.
+const STALLED_US: u64 = 20_000_000;
+/// A closed loop at QoS 0 takes what has not come for this long as dropped.
+const WRITE_OFF_US: u64 = 1_000_000;
+/// Copies may still come this long after the last one came …
+const DRAIN_QUIET_US: u64 = 3_000_000;
+/// … and this long in all.
+const DRAIN_MAX_US: u64 = 60_000_000;
+/// A turn of a closed loop that read fewer packets than this …
+const FEW_PACKETS: u32 = 64;
+/// … is followed by a rest: at 1 million messages a second 50 arrive in it, a fortieth of the smallest window.
+const REST: Duration = Duration::from_micros(50);
+/// After the last copy, duplicates may still come for this long.
+const SETTLE_US: u64 = 100_000;
+
+/// Runs `plan` against `destination` and returns what was found. Bounded in time.
+///
+/// # Errors
+/// When the server refuses, closes, dies or stalls.
+pub fn run_traffic(
+    plan: &Plan,
+    destination: Destination,
+    meter: Meter,
+    observer: Observer<'_>,
+) -> Result<Outcome, LoadError> {
+    let service = Traffic::new(*plan, destination, meter, observer);
+    let service = play(service)?;
+    match service.failure {
+        Some(failure) => Err(failure),
+        None => Ok(service.outcome),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Connecting,
+    Running,
+    Draining,
+    Stopping,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+            Self::Draining => "waiting for the last messages",
+            Self::Stopping => "disconnecting",
+        }
+    }
+}
+
+struct Traffic<'a> {
+    plan: Plan,
+    fleet: Fleet,
+    publishers: Publishers,
+    books: Books,
+    meter: Meter,
+    ticker: Ticker<'a>,
+    phase: Phase,
+    phase_since_us: u64,
+    /// Start of the measured time as it really was; 0 before.
+    measured_from_us: u64,
+    /// When something last arrived or became ready, looked at every `LOOK_US`.
+    moved_us: u64,
+    moved_mark: u64,
+    /// Acknowledgements of the input being read.
+    replies: Vec<u8>,
+    /// Packets read since the last rest.
+    packets: u32,
+    outcome: Outcome,
+    failure: Option<LoadError>,
+}
+
+impl<'a> Traffic<'a> {
+    fn new(plan: Plan, destination: Destination, meter: Meter, observer: Observer<'a>) -> Self {
+        let run = destination.run;
+        let mut books = Books::new(run, plan.shape, plan.publishers, plan.subscribers);
+        if plan.shape == Shape::Everyone && matches!(plan.load, Load::Rated { .. }) {
+            books.broadcasts = Some(Broadcasts::new(plan.subscribers));
+        }
+        Self {
+            plan,
+            fleet: Fleet::new(destination, plan),
+            publishers: Publishers::new(&plan, run),
+            books,
+            meter,
+            ticker: Ticker::new(observer, meter),
+            phase: Phase::Connecting,
+            phase_since_us: 0,
+            measured_from_us: 0,
+            moved_us: 0,
+            moved_mark: 0,
+            replies: Vec::new(),
+            packets: 0,
+            outcome: Outcome { before: meter.read(), ..Outcome::default() },
+            failure: None,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, now_us: u64) {
+        (self.phase, self.phase_since_us, self.moved_us) = (phase, now_us, now_us);
+    }
+
+    fn fail(&mut self, io: &mut Io, failure: LoadError) {
+        self.failure.get_or_insert(failure);
+        self.phase = Phase::Stopping;
+        io.stop();
+    }
+
+    /// All packets of one read. Returns the bytes consumed.
+    fn read(
+        &mut self,
+        io: &mut Io,
+        id: ConnectionToken,
+        role: Role,
+        input: &[u8],
+    ) -> Result<usize, LoadError> {
+        let now_us = io.clock().now_us();
+        let mut consumed = 0;
+        while let Some(frame) = Frame::split(&input[consumed..])? {
+            consumed += frame.size;
+            self.packets += 1;
+            match (role, frame.kind()) {
+                (Role::Subscriber(subscriber), 3) => self.delivery(subscriber, &frame, now_us)?,
+                (Role::Publisher(stream), 4 | 7) => self.publishers.acknowledged(stream),
+                (Role::Publisher(_), 5) => self.reply(0x62, frame.packet_id()?),
+                (Role::Subscriber(_), 6) => self.reply(0x70, frame.packet_id()?),
+                (_, 2 | 9) => self.answer(io, id, role, &frame)?,
+                _ => return Err(Malformed { first: frame.first }.into()),
+            }
+        }
+        if !self.replies.is_empty() {
+            if let Some(output) = io.output(id) {
+                output.extend_from_slice(&self.replies);
+            }
+            self.replies.clear();
+        }
+        Ok(consumed)
+    }
+
+    #[inline]
+    fn delivery(&mut self, subscriber: u32, frame: &Frame, now_us: u64) -> Result<(), LoadError> {
+        let (packet_id, payload) = frame.publish()?;
+        if let Some(packet_id) = packet_id {
+            // PUBACK for QoS 1, PUBREC for QoS 2.
+            self.reply(if frame.first & 0b0100 == 0 { 0x40 } else { 0x50 }, packet_id);
+        }
+        if let Some((stream, copies)) = self.books.enter(subscriber, payload, now_us) {
+            self.publishers.delivered(stream, copies);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn reply(&mut self, first: u8, [high, low]: [u8; 2]) {
+        self.replies.extend_from_slice(&[first, 2, high, low]);
+    }
+
+    #[cold]
+    fn answer(
+        &mut self,
+        io: &mut Io,
+        id: ConnectionToken,
+        role: Role,
+        frame: &Frame,
+    ) -> Result<(), LoadError> {
+        if let (true, Role::Publisher(stream)) = (self.fleet.answered(io, id, frame)?, role) {
+            self.publishers.connected(stream, id);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, io: &mut Io, now_us: u64) -> Result<(), LoadError> {
+        let mut wake_us = now_us + LOOK_US;
+        match self.phase {
+            Phase::Connecting => {
+                self.fleet.open_more(io)?;
+                if self.fleet.ready() == self.fleet.wanted() {
+                    self.start(now_us);
+                    wake_us = now_us;
+                }
+            }
+            Phase::Running => wake_us = wake_us.min(self.run_on(io, now_us)),
+            Phase::Draining if self.is_drained(now_us) => self.finish(io, now_us),
+            Phase::Draining | Phase::Stopping => {}
+        }
+        io.wake_at_us(wake_us);
+        self.look(now_us)
+    }
+
+    fn start(&mut self, now_us: u64) {
+        self.outcome.connects = u64::from(self.fleet.ready());
+        self.outcome.connects_per_s = self.fleet.connects_per_s();
+        self.outcome.connect_latency = self.fleet.latency.percentiles();
+        let from = now_us + self.plan.warmup.as_micros() as u64;
+        self.books.window_us = from..from + self.plan.duration.as_micros() as u64;
+        self.enter(Phase::Running, now_us);
+        self.publishers.start(now_us);
+    }
+
+    /// Sends what is due; returns when to go on at the latest.
+    fn run_on(&mut self, io: &mut Io, now_us: u64) -> u64 {
+        let window = self.books.window_us.clone();
+        if self.measured_from_us == 0 && now_us >= window.start {
+            self.measured_from_us = now_us;
+            self.outcome.start = self.meter.read_cpu();
+            self.outcome.measured_sent = self.publishers.sent();
+            self.outcome.measured_received = self.books.delivered;
+        }
+        let next = self.publishers.send(io, now_us.min(window.end - 1));
+        if now_us >= window.end {
+            self.end_measuring(now_us);
+            return now_us + SETTLE_US;
+        }
+        next.unwrap_or(u64::MAX).min(if now_us < window.start { window.start } else { window.end })
+    }
+
+    fn end_measuring(&mut self, now_us: u64) {
+        self.outcome.end = self.meter.read();
+        self.outcome.measured = Duration::from_micros(now_us - self.measured_from_us);
+        self.outcome.measured_sent = self.publishers.sent() - self.outcome.measured_sent;
+        self.outcome.measured_received = self.books.delivered - self.outcome.measured_received;
+        self.outcome.sent = self.publishers.sent();
+        self.outcome.unsent = self.publishers.unsent();
+        self.enter(Phase::Draining, now_us);
+    }
+
+    fn missing(&self) -> u64 {
+        let copies = u64::from(self.plan.shape.copies(self.plan.subscribers));
+        (self.publishers.sent() * copies).saturating_sub(self.books.delivered)
+    }
+
+    fn is_drained(&self, now_us: u64) -> bool {
+        let quiet_us = now_us - self.moved_us;
+        let done = self.missing() == 0 && self.publishers.in_flight() == 0;
+        quiet_us > if done { SETTLE_US } else { DRAIN_QUIET_US }
+            || now_us - self.phase_since_us > DRAIN_MAX_US
+    }
+
+    fn finish(&mut self, io: &mut Io, now_us: u64) {
+        let copies = u64::from(self.plan.shape.copies(self.plan.subscribers));
+        self.outcome.expected = self.outcome.sent * copies;
+        self.outcome.totals = self.books.totals(|stream| self.publishers.sent_by(stream));
+        self.outcome.foreign = self.books.foreign + self.books.misdirected;
+        self.outcome.latency = self.books.latency.percentiles();
+        self.outcome.complete = self.books.broadcasts.as_ref().and_then(|b| b.complete.percentiles());
+        self.outcome.drain = Duration::from_micros(self.moved_us.saturating_sub(self.phase_since_us));
+        self.outcome.drain_timed_out = now_us - self.phase_since_us > DRAIN_MAX_US;
+        self.enter(Phase::Stopping, now_us);
+        self.fleet.disconnect(io);
+        io.stop();
+    }
+
+    /// Watches for movement, dropped messages and a dead server; reports progress.
+    fn look(&mut self, now_us: u64) -> Result<(), LoadError> {
+        let mark = self.books.delivered + u64::from(self.fleet.ready());
+        if mark != self.moved_mark || self.moved_us == 0 {
+            (self.moved_mark, self.moved_us) = (mark, now_us);
+        }
+        let still_us = now_us - self.moved_us;
+        let may_drop = self.plan.qos == 0 && matches!(self.plan.load, Load::Closed { .. });
+        if may_drop && self.phase == Phase::Running && still_us > WRITE_OFF_US && self.missing() > 0 {
+            self.outcome.stalls += 1;
+            self.publishers.write_off();
+            self.moved_us = now_us;
+        }
+        if still_us > STALLED_US && (self.phase == Phase::Connecting || self.missing() > 0) {
+            return Err(self.stalled());
+        }
+        let connections = (self.fleet.ready(), self.fleet.wanted());
+        let latency = &self.books.latency;
+        self.ticker.tick(now_us, self.phase.name(), connections, self.books.delivered, latency);
+        if self.ticker.ticked_at(now_us) && self.meter.server_is_gone() {
+            return Err(LoadError::ServerGone { phase: self.phase.name() });
+        }
+        Ok(())
+    }
+
+    fn stalled(&self) -> LoadError {
+        LoadError::Stalled {
+            seconds: STALLED_US / 1_000_000,
+            phase: self.phase.name(),
+            ready: self.fleet.ready(),
+            wanted: self.fleet.wanted(),
+            missing: self.missing(),
+        }
+    }
+}
+
+impl Player for Traffic<'_> {
+    /// In a closed loop a server that writes each message alone would wake this thread for each, which costs both of
+    /// them more than the message: little input is left to gather. A rated test never rests.
+    fn rest(&mut self) -> Option<Duration> {
+        let packets = std::mem::take(&mut self.packets);
+        let closed = self.phase == Phase::Running && matches!(self.plan.load, Load::Closed { .. });
+        (closed && (1..FEW_PACKETS).contains(&packets)).then_some(REST)
+    }
+}
+
+impl Service for Traffic<'_> {
+    fn accepted(&mut self, io: &mut Io, id: ConnectionToken, _listener: ListenerId) {
+        // There is no listener.
+        io.abort(id);
+    }
+
+    fn connected(&mut self, io: &mut Io, id: ConnectionToken) {
+        self.fleet.connected(io, id);
+    }
+
+    fn received(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> usize {
+        let Some(role) = self.fleet.role_of(id) else { return input.len() };
+        match self.read(io, id, role, input) {
+            Ok(consumed) => consumed,
+            Err(failure) => {
+                self.fail(io, failure);
+                input.len()
+            }
+        }
+    }
+
+    fn closed(&mut self, io: &mut Io, id: ConnectionToken, cause: Closed) {
+        if self.phase == Phase::Stopping {
+            return;
+        }
+        let role = self.fleet.role_of(id).unwrap_or(Role::Idle(id.slot() as u32));
+        let server_gone = self.meter.server_is_gone();
+        self.fail(io, LoadError::Closed { role, cause, phase: self.phase.name(), server_gone });
+    }
+
+    fn turn(&mut self, io: &mut Io) {
+        let now_us = io.clock().now_us();
+        if self.phase == Phase::Stopping {
+            return;
+        }
+        if let Err(failure) = self.step(io, now_us) {
+            self.fail(io, failure);
+        }
+    }
+}
