@@ -146,3 +146,17 @@ def connect(dial, name):
         return peer
 
     return client
+
+
+@pytest.fixture
+def passing():
+    """Lets time pass where time itself is the subject; at most 2 seconds."""
+    def wait(seconds):
+        assert seconds <= 2
+        quiet, other = socket.socketpair()
+        with quiet, other:
+            quiet.settimeout(seconds)
+            with pytest.raises(TimeoutError):
+                quiet.recv(1)
+
+    return wait

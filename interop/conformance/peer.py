@@ -150,6 +150,16 @@ class Peer:
         except Ended:
             return "end"
 
+    def receive_or_last_words(self):
+        """The next packet; a DISCONNECT must be followed by the end; None if the connection ended without."""
+        try:
+            found = self.receive()
+        except Ended:
+            return None
+        if found.kind == DISCONNECT:
+            assert self.until_end() == []
+        return found
+
     # Conversations.
 
     def handshake(self, client_id, **options):

@@ -1,0 +1,392 @@
+"""Chapter 3.3: PUBLISH, its properties, topic aliases and message expiry."""
+
+import pytest
+import wire
+from statements import both_versions, shows_311, shows_5
+from test_session import kept
+from wire import DISCONNECT, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC, PUBREL, V5, V311
+
+
+@both_versions
+@shows_311("3.3.4-1", "4.3.1-1", "4.3.2-2", "4.3.3-2")
+@shows_5("3.3.4-1", "4.3.1-1", "4.3.2-4", "4.3.3-8", "4.3.3-11", "3.4.2-1", "3.5.2-1", "3.7.2-1")
+def test_a_publish_is_answered_as_its_qos_says(connect, name, version):
+    peer = connect(version)
+    peer.send(wire.publish(version, name, b"x"))
+    peer.alive()
+    peer.send(wire.publish(version, name, b"x", 1, 1))
+    peer.expect(PUBACK)
+    peer.alive()
+    peer.send(wire.publish(version, name, b"x", 2, 2))
+    peer.expect(PUBREC)
+    peer.alive()
+    peer.send(wire.acknowledge(PUBREL, 2))
+    peer.expect(PUBCOMP)
+    peer.alive()
+
+
+@both_versions
+@pytest.mark.parametrize("topic", ["a/#", "+/b", "#", "+", "a/b+"])
+@shows_311("3.3.2-2", "4.7.1-1", "4.8.0-1")
+@shows_5("3.3.2-2", "4.7.0-1", "4.13.1-1")
+def test_a_wildcard_in_a_topic_name_closes_the_connection(connect, version, topic):
+    peer = connect(version)
+    peer.send(wire.publish(version, topic, b"x"))
+    peer.refused(0x81, 0x82, 0x90)
+
+
+@both_versions
+@pytest.mark.parametrize("qos", [0, 1])
+@shows_311("4.7.3-1", "4.8.0-1")
+@shows_5("4.7.3-1", "4.13.1-1")
+def test_an_empty_topic_name_closes_the_connection(connect, version, qos):
+    peer = connect(version)
+    peer.send(wire.publish(version, "", b"x", qos, 1 if qos else None))
+    peer.refused(0x81, 0x82, 0x90)
+
+
+@both_versions
+@pytest.mark.parametrize("flags", [0b0110, 0b0111, 0b1110, 0b1111])
+@shows_311("3.3.1-4", "2.2.2-2")
+@shows_5("3.3.1-4", "4.13.1-1")
+def test_qos_3_closes_the_connection(connect, version, flags):
+    peer = connect(version)
+    peer.send(wire.publish(version, "t", b"x", packet_id=1, flags=flags))
+    peer.refused(0x81)
+
+
+@both_versions
+@shows_311("3.3.1-2")
+@shows_5("3.3.1-2")
+def test_dup_on_qos_0_is_never_forwarded(connect, name, version):
+    watcher = connect(version)
+    watcher.subscribe(f"{name}/#")
+    peer = connect(version)
+    peer.send(wire.publish(version, f"{name}/t", b"x", dup=True))  # the parser refuses DUP on QoS 0
+    peer.try_send(wire.pingreq())
+    peer.receive_or_last_words()
+    watcher.publish(f"{name}/end")
+    assert len(watcher.until(f"{name}/end")) <= 1
+
+
+@both_versions
+@pytest.mark.parametrize("qos", [1, 2])
+@shows_311("3.3.1-3")
+@shows_5("3.3.1-3")
+def test_dup_is_not_handed_on(connect, name, version, qos):
+    peer = connect(version)
+    peer.subscribe(name, qos=qos)
+    peer.publish(name, b"x", qos, dup=True)
+    assert not peer.delivery().dup
+
+
+@both_versions
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384, 200_000])
+@shows_311("3.3.2-3")
+@shows_5("3.3.2-3")
+def test_payloads_of_any_size_arrive_unaltered(connect, name, version, size):
+    payload = bytes(n * 7 % 256 for n in range(size))
+    peer = connect(version)
+    peer.subscribe(name, qos=1)
+    peer.publish(name, payload, 1)
+    assert peer.delivery().payload == payload
+
+
+FORWARDED = [("payload_format", 1), ("content_type", "text/plain"), ("response_topic", "a/b"),
+             ("correlation_data", bytes(range(256)))]
+USER = [("user_property", pair) for pair in (("b", "1"), ("a", "2"), ("b", "1"), ("", ""), ("ü", "\ufeff"))]
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@shows_5("3.3.2-4", "3.3.2-15", "3.3.2-16", "3.3.2-17", "3.3.2-18", "3.3.2-20")
+def test_properties_are_forwarded_unaltered_and_in_order(connect, name, qos):
+    peer = connect(V5)
+    peer.subscribe(name, qos=qos)
+    peer.publish(name, b"text", qos, props=FORWARDED + USER)
+    found = peer.delivery()
+    assert {key: found.property(key) for key, _ in FORWARDED} == dict(FORWARDED)
+    assert [("user_property", pair) for pair in found.all("user_property")] == USER
+
+
+@shows_5("3.3.2-4", "3.3.2-17", "3.3.2-18")
+def test_properties_wait_with_their_message(connect, name):
+    first = connect(V5, name, **kept(V5))
+    first.subscribe(f"{name}/t", qos=2)
+    first.leave()
+    connect(V5).publish(f"{name}/t", b"text", 2, props=USER + FORWARDED)
+    found = connect(V5, name, **kept(V5)).delivery()
+    assert {key: found.property(key) for key, _ in FORWARDED} == dict(FORWARDED)
+    assert [("user_property", pair) for pair in found.all("user_property")] == USER
+
+
+@shows_311("3.3.2-3")
+@shows_5("3.3.2-3")
+def test_messages_cross_the_versions_both_ways(connect, name):
+    old, new = connect(V311), connect(V5)
+    for peer in (old, new):
+        peer.subscribe(name, qos=1)
+    new.publish(name, b"five", 1, props=FORWARDED + USER)
+    old.publish(name, b"four", 1)
+    assert {p.payload for p in old.deliveries(2)} == {b"five", b"four"}
+    assert {(p.payload, len(p.properties)) for p in new.deliveries(2)} == {(b"five", 9), (b"four", 0)}
+
+
+@pytest.mark.parametrize("listed, reasons", [
+    ({"topic_alias": 0}, (0x94,)),
+    ([("topic_alias", 1), ("topic_alias", 1)], (0x82,)),
+    ([("payload_format", 1), ("payload_format", 1)], (0x82,)),
+    ([("message_expiry", 1), ("message_expiry", 1)], (0x82,)),
+    ([("content_type", "a"), ("content_type", "a")], (0x82,)),
+    ([("response_topic", "a"), ("response_topic", "a")], (0x82,)),
+    ([("correlation_data", b"a"), ("correlation_data", b"a")], (0x82,)),
+    ({"session_expiry": 1}, (0x81, 0x82)),
+    (b"\x7f\x00", (0x81, 0x82)),
+    (b"\x02\x00", (0x81, 0x82)),
+], ids=["alias-0", "alias-twice", "format-twice", "expiry-twice", "content-type-twice", "response-topic-twice",
+        "correlation-twice", "wrong-property", "unknown-property", "cut-short"])
+@shows_5("4.13.1-1", "3.3.2-8")
+def test_a_bad_property_of_publish_closes_the_connection(connect, name, listed, reasons):
+    peer = connect(V5)
+    peer.send(wire.publish(V5, name, b"x", props=listed))
+    peer.refused(*reasons)
+
+
+@shows_5("3.3.4-6", "4.13.1-1")
+def test_a_subscription_identifier_from_a_client_closes_the_connection(connect, name):
+    peer = connect(V5)
+    peer.send(wire.publish(V5, name, b"x", props={"subscription_identifier": 1}))
+    peer.refused(0x82, 0x81)
+
+
+@pytest.mark.parametrize("topic", ["a/#", "+", "a/+/b"])
+@shows_5("3.3.2-14", "4.13.1-1")
+def test_a_wildcard_in_a_response_topic_closes_the_connection(connect, name, topic):
+    peer = connect(V5)
+    peer.send(wire.publish(V5, name, b"x", props={"response_topic": topic}))
+    peer.refused(0x81, 0x82, 0x90)
+
+
+# Topic aliases from the client.
+
+
+def alias_maximum(peer):
+    maximum = peer.connack.property("topic_alias_maximum", 0)
+    if not maximum:
+        pytest.skip("the server takes no topic aliases")
+    return maximum
+
+
+@shows_5("3.3.2-12")
+def test_each_topic_alias_up_to_the_maximum_is_accepted(connect, name):
+    peer = connect(V5)
+    maximum = min(alias_maximum(peer), 100)
+    peer.subscribe(f"{name}/#")
+    aliases = [*range(1, maximum + 1), alias_maximum(peer)]
+    for alias in aliases:
+        peer.send(wire.publish(V5, f"{name}/{alias}", b"first", props={"topic_alias": alias}))
+        peer.send(wire.publish(V5, "", b"second", props={"topic_alias": alias}))
+    for alias in aliases:
+        assert [(p.topic, p.payload) for p in peer.deliveries(2)] == [
+            (f"{name}/{alias}", b"first"), (f"{name}/{alias}", b"second")]
+
+
+@shows_5("3.3.2-12")
+def test_a_topic_alias_may_be_given_to_another_topic(connect, name):
+    peer = connect(V5)
+    alias_maximum(peer)
+    peer.subscribe(f"{name}/#")
+    for topic in (f"{name}/1", "", f"{name}/2", ""):
+        peer.send(wire.publish(V5, topic, b"x", props={"topic_alias": 1}))
+    assert [p.topic for p in peer.deliveries(4)] == [f"{name}/1", f"{name}/1", f"{name}/2", f"{name}/2"]
+
+
+@shows_5("3.3.2-9", "3.2.2-17", "4.13.1-1")
+def test_a_topic_alias_above_the_maximum_closes_the_connection(connect, name):
+    peer = connect(V5)
+    maximum = peer.connack.property("topic_alias_maximum", 0)
+    if maximum == 65_535:
+        pytest.skip("no topic alias is above the maximum")
+    peer.send(wire.publish(V5, name, b"x", props={"topic_alias": maximum + 1}))
+    peer.refused(0x94)
+
+
+@shows_5("4.13.1-1")
+def test_an_unknown_topic_alias_closes_the_connection(connect, name):
+    peer = connect(V5)
+    alias_maximum(peer)
+    peer.send(wire.publish(V5, "", b"x", props={"topic_alias": 1}))
+    peer.refused(0x82, 0x94)
+
+
+@shows_5("3.3.2-7")
+def test_a_topic_alias_ends_with_its_connection(connect, name):
+    first = connect(V5, name, **kept(V5))
+    alias_maximum(first)
+    first.send(wire.publish(V5, f"{name}/t", b"x", props={"topic_alias": 1}))
+    first.alive()
+    first.drop()
+    second = connect(V5, name, **kept(V5))
+    second.send(wire.publish(V5, "", b"x", props={"topic_alias": 1}))
+    second.refused(0x82, 0x94)
+
+
+# Topic aliases from the server.
+
+
+def aliased(peer, count):
+    """The topics of the next deliveries, with the aliases resolved as a client does."""
+    known, topics, aliases = {}, [], []
+    for _ in range(count):
+        found = peer.delivery()
+        alias = found.property("topic_alias")
+        if found.topic and alias:
+            known[alias] = found.topic
+        topics.append(found.topic or known[alias])
+        aliases.append(alias)
+    return topics, [alias for alias in aliases if alias]
+
+
+@pytest.mark.parametrize("maximum", [1, 2, 65_535])
+@shows_5("3.1.2-26", "3.3.2-11", "3.3.2-8")
+def test_topic_aliases_of_the_server_keep_to_the_maximum_and_resolve(connect, name, maximum):
+    peer = connect(V5, props={"topic_alias_maximum": maximum})
+    peer.subscribe(f"{name}/#", qos=1)
+    sent = [f"{name}/{n % 4}" for n in range(20)]
+    publisher = connect(V5)
+    for number, topic in enumerate(sent):
+        publisher.publish(topic, b"x", number % 2)
+    topics, aliases = aliased(peer, 20)
+    assert sorted(topics) == sorted(sent)
+    assert all(1 <= alias <= maximum for alias in aliases)
+
+
+@pytest.mark.parametrize("asked", [{}, {"topic_alias_maximum": 0}], ids=["absent", "0"])
+@shows_5("3.1.2-27")
+def test_without_a_topic_alias_maximum_the_server_sends_no_aliases(connect, name, asked):
+    peer = connect(V5, props=asked)
+    peer.subscribe(f"{name}/#")
+    publisher = connect(V5)
+    for _ in range(5):
+        publisher.publish(f"{name}/t", b"x")
+    found = peer.deliveries(5)
+    assert all(p.topic and p.property("topic_alias") is None for p in found)
+
+
+@shows_5("3.3.2-7", "3.1.2-27")
+def test_topic_aliases_of_the_server_end_with_the_connection(connect, name):
+    first = connect(V5, name, clean=False, props={"session_expiry": 60, "topic_alias_maximum": 10})
+    first.subscribe(f"{name}/t", qos=1)
+    first.publish(f"{name}/t", b"x", 1)
+    assert aliased(first, 1)[0] == [f"{name}/t"]
+    first.leave()
+    connect(V5).publish(f"{name}/t", b"x", 1)
+    second = connect(V5, name, **kept(V5))
+    found = second.delivery()
+    assert found.topic == f"{name}/t" and found.property("topic_alias") is None
+
+
+# Message expiry.
+
+
+@shows_5("3.3.2-5", "3.3.2-6")
+def test_a_message_expires_while_it_waits(connect, name, passing):
+    first = connect(V5, name, **kept(V5))
+    first.subscribe(f"{name}/t", qos=2)
+    first.leave()
+    publisher = connect(V5)
+    publisher.publish(f"{name}/t", b"short", 1, props={"message_expiry": 1})
+    publisher.publish(f"{name}/t", b"short", 2, props={"message_expiry": 1})
+    publisher.publish(f"{name}/t", b"long", 1, props={"message_expiry": 100})
+    publisher.publish(f"{name}/t", b"forever", 1)
+    passing(1.6)
+    second = connect(V5, name, **kept(V5))
+    long, forever = second.deliveries(2)
+    assert long.payload == b"long" and 90 <= long.property("message_expiry") <= 99
+    assert forever.payload == b"forever" and forever.property("message_expiry") is None
+
+
+@shows_5("3.3.2-6")
+def test_a_message_delivered_at_once_has_its_expiry_in_full(connect, name):
+    peer = connect(V5)
+    peer.subscribe(name, qos=1)
+    peer.publish(name, b"x", 1, props={"message_expiry": 100})
+    assert 99 <= peer.delivery().property("message_expiry") <= 100
+
+
+@shows_5("4.3.3-7")
+def test_a_message_does_not_expire_once_it_was_sent(connect, name, passing):
+    first = connect(V5, name, **kept(V5))
+    first.subscribe(f"{name}/t", qos=2)
+    connect(V5).publish(f"{name}/t", b"x", 2, props={"message_expiry": 1})
+    sent = first.expect(PUBLISH)
+    first.drop()
+    passing(1.6)
+    again = connect(V5, name, **kept(V5)).expect(PUBLISH)
+    assert (again.packet_id, again.payload, again.dup) == (sent.packet_id, b"x", True)
+
+
+@shows_5("4.3.3-13")
+def test_the_qos_2_sequence_goes_on_after_the_expiry(connect, name, passing):
+    peer = connect(V5)
+    peer.send(wire.publish(V5, name, b"x", 2, 5, props={"message_expiry": 1}))
+    assert peer.expect(PUBREC).reason < 0x80
+    passing(1.3)
+    peer.send(wire.acknowledge(PUBREL, 5))
+    found = peer.expect(PUBCOMP)
+    assert (found.packet_id, found.reason) == (5, 0)
+
+
+@shows_5("3.4.2-1", "3.5.2-1")
+def test_a_publish_nobody_subscribed_to_succeeds(connect, name):
+    peer = connect(V5)
+    assert peer.publish(name, b"x", 1) in (0x00, 0x10)
+    assert peer.publish(name, b"x", 2) in (0x00, 0x10)
+    peer.subscribe(name)
+    assert peer.publish(name, b"x", 1) == 0
+
+
+@shows_5("4.3.3-9", "3.5.2-1")
+def test_a_refused_qos_2_identifier_is_free_for_a_new_message(connect, name):
+    peer = connect(V5)
+    peer.subscribe(f"{name}/#", qos=2)
+    peer.send(wire.publish(V5, f"{name}/bad", b"\xff", 2, 9, props={"payload_format": 1}))
+    found = peer.receive_or_last_words()
+    if found is None or found.kind != PUBREC or found.reason < 0x80:
+        pytest.skip("the server does not refuse a payload that breaks its format by PUBREC")
+    peer.send(wire.publish(V5, f"{name}/good", b"x", 2, 9))
+    assert peer.expect(PUBREC).reason == 0
+    peer.send(wire.acknowledge(PUBREL, 9))
+    peer.answer(PUBCOMP)
+    assert peer.delivery().topic == f"{name}/good"
+
+
+@shows_5("3.1.2-29")
+def test_without_problem_information_acknowledgements_explain_nothing(connect, name):
+    peer = connect(V5, props={"request_problem_information": 0})
+    peer.send(wire.publish(V5, name, b"", 1, 1), wire.publish(V5, name, b"", 2, 3), wire.acknowledge(PUBREL, 77),
+              wire.acknowledge(PUBREC, 78), wire.unsubscribe(V5, 5, ["no"]), wire.subscribe(V5, 4, [("$share/g/", 0)]))
+    peer.try_send(wire.pingreq())
+    while (found := peer.receive_or_last_words()) and found.kind not in (PINGRESP, DISCONNECT):
+        assert found.property("reason_string") is None and not found.all("user_property"), found
+
+
+@both_versions
+@shows_311("7.0.0-2")
+@shows_5("3.3.4-1")
+def test_a_publish_of_each_qos_reaches_its_own_publisher(connect, name, version):
+    peer = connect(version)
+    peer.subscribe(name, qos=2)
+    for qos in (0, 1, 2):
+        peer.publish(name, b"%d" % qos, qos)
+        found = peer.delivery()
+        assert (found.payload, found.qos) == (b"%d" % qos, qos)
+
+
+@both_versions
+@shows_311("3.3.2-1")
+@shows_5("3.3.2-1")
+def test_the_topic_of_a_delivery_is_the_one_it_was_published_to(connect, name, version):
+    peer = connect(version)
+    peer.subscribe(f"{name}/+/c")
+    peer.publish(f"{name}/b/c", b"x")
+    assert peer.expect(PUBLISH).topic == f"{name}/b/c"
