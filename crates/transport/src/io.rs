@@ -148,8 +148,8 @@ impl Io {
     }
 
     /// The loop takes its next turn at `at_us` (of [`Io::now_us`]'s time) if nothing happens earlier; the earliest
-    /// such time since the last turn began counts. Once: each turn asks anew. Microseconds, for load generators: the
-    /// kernel adds the thread's timer slack (50 µs unless lowered with `prctl(PR_SET_TIMERSLACK)`).
+    /// such time since the last turn began counts. Once: each turn asks anew. Microseconds, for load generators, by
+    /// epoll_pwait2; [`crate::IoThread::run`] lowers the thread's timer slack to 1 µs for it.
     pub fn wake_at_us(&mut self, at_us: u64) {
         self.wake_at_us = self.wake_at_us.min(at_us);
     }

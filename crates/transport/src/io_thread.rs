@@ -1,10 +1,12 @@
 //! The loop.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
+use rustix::thread::set_current_timer_slack;
 
 use crate::accepting::{Accepted, Acceptor};
 use crate::connection::Phase;
@@ -90,6 +92,7 @@ impl<S: Service> IoThread<S> {
 
     /// Runs until [`Io::stop`] was called and every connection is gone; gives the service back.
     pub fn run(mut self) -> Result<S, StartError> {
+        be_punctual();
         while !self.is_over() {
             self.turn()?;
         }
@@ -203,6 +206,13 @@ impl<S: Service> IoThread<S> {
             self.io.reported(id);
         }
         self.io.ended.clear();
+    }
+}
+
+/// Lowers this thread's timer slack from 50 µs to 1: [`Io::wake_at_us`] is meant.
+fn be_punctual() {
+    if let Err(errno) = set_current_timer_slack(NonZeroU64::new(1_000)) {
+        tracing::debug!(%errno, "timer slack stays as it is");
     }
 }
 

@@ -10,6 +10,37 @@
 //! ```text
 //! epoll → woken → timers → reads (accepted, received …) → closed → Service::turn → flush of every dirty connection
 //! ```
+//!
+//! A whole server:
+//! ```no_run
+//! use ferrymq_transport::{Closed, ConnectionToken, Io, IoThread, ListenerId, ListenerSettings, Service, Settings};
+//!
+//! struct Echo;
+//!
+//! impl Service for Echo {
+//!     fn accepted(&mut self, io: &mut Io, id: ConnectionToken, _listener: ListenerId) {
+//!         io.set_timer(id, io.now_ms() + 10_000);
+//!     }
+//!
+//!     fn received(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> usize {
+//!         if let Some(output) = io.output(id) {
+//!             output.extend_from_slice(input);
+//!         }
+//!         input.len()
+//!     }
+//!
+//!     fn timer(&mut self, io: &mut Io, id: ConnectionToken) {
+//!         io.close(id);
+//!     }
+//!
+//!     fn closed(&mut self, _io: &mut Io, _id: ConnectionToken, _cause: Closed) {}
+//! }
+//!
+//! let mut io_thread = IoThread::new(Settings::default(), Echo)?;
+//! io_thread.listen(ListenerSettings::new(([127, 0, 0, 1], 7).into()))?;
+//! io_thread.run()?;
+//! # Ok::<(), ferrymq_transport::StartError>(())
+//! ```
 
 mod accept_pace;
 mod accepting;

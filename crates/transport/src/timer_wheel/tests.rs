@@ -1,3 +1,5 @@
+//! The wheel against the clock of the test, and against a sorted map.
+
 use std::collections::BTreeMap;
 
 use super::*;

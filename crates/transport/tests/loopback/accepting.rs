@@ -1,3 +1,5 @@
+//! How connections come in: limits, rates, listeners, and a process out of file descriptors.
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 

@@ -1,3 +1,5 @@
+//! Who is slow delays nobody else, and nothing grows without limit.
+
 use ferrymq_transport::{Closed, ServiceTimer, Settings};
 
 use crate::script::*;

@@ -1,3 +1,5 @@
+//! Connections that we start.
+
 use std::net::SocketAddr;
 
 use ferrymq_transport::{Closed, ConnectError, Settings};

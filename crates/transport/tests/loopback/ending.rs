@@ -1,3 +1,5 @@
+//! The ends of a connection: what still arrives, what is told, what is left.
+
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
 

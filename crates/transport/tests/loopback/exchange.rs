@@ -1,3 +1,5 @@
+//! Bytes there and back: partial packets, big ones, batches, many connections.
+
 use ferrymq_transport::Settings;
 
 use crate::script::*;

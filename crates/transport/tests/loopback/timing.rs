@@ -1,3 +1,5 @@
+//! Timers, and turns asked for in microseconds.
+
 use ferrymq_transport::ServiceTimer;
 
 use crate::script::*;
