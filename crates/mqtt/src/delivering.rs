@@ -1,0 +1,116 @@
+//! Messages to clients. One that goes to many is encoded once per kind of receiver; a large body is never copied.
+
+use bytes::Bytes;
+use ferrymq_message::{Message, Timestamp};
+use ferrymq_mqtt_proto::{Delivery, Properties, QoS};
+use ferrymq_transport::SHARED_BYTES_MIN;
+
+use crate::engine::{Command, Settlement, Target};
+use crate::message_in::qos_out;
+use crate::network::Sink;
+use crate::service::token_of;
+use crate::{MqttService, Network};
+
+impl MqttService {
+    /// Sends a message to each of its targets. `shared`: the same bytes go to several, here or in the next effects.
+    pub(crate) fn deliver<N: Network>(
+        &mut self,
+        net: &mut N,
+        message: &Message,
+        targets: &[Target],
+        shared: bool,
+        now: Timestamp,
+        commands: &mut Vec<Command>,
+    ) {
+        let mut delivery = Delivery {
+            topic: message.topic(),
+            properties: Properties::from_raw(message.properties()),
+            payload: message.body(),
+            message_expiry_s: seconds_left(message, now),
+            ..Delivery::default()
+        };
+        let body = (delivery.payload.len() >= SHARED_BYTES_MIN).then(|| shared_body(message));
+        for target in targets {
+            let token = token_of(target.connection);
+            let Some(client) = self.clients.get_mut(token) else { continue };
+            let Some(output) = net.output(token) else { continue };
+            delivery.qos = qos_out(target.qos);
+            if delivery.qos == QoS::AtMostOnce && output.unsent() > self.settings.qos0_buffer_bytes {
+                self.statistics.dropped_qos0 += 1;
+                continue;
+            }
+            delivery.dup = target.redelivered && delivery.qos != QoS::AtMostOnce;
+            delivery.retain = target.retain;
+            delivery.packet_id = target.tag.0;
+            delivery.subscription_identifiers = target.identifiers.as_deref().unwrap_or_default();
+            let sent = match &body {
+                Some(body) => {
+                    let head = client.connection.publish_head(&delivery, output.buffer());
+                    head.map(|()| output.push_shared(body.clone()))
+                }
+                None if shared => {
+                    client.connection.publish_shared(&delivery, &mut self.fan_out, output.buffer())
+                }
+                None => client.connection.publish(&delivery, output.buffer()),
+            };
+            match sent {
+                Ok(()) => {
+                    self.statistics.publishes_sent += 1;
+                    self.statistics.packets_sent += 1;
+                    self.statistics.publish_bytes_sent += delivery.payload.len() as u64;
+                }
+                Err(_) => self.skip(target, commands),
+            }
+        }
+    }
+
+    /// It is larger than the receiver takes: it counts as delivered (MQTT-3.1.2-25).
+    #[cold]
+    fn skip(&mut self, target: &Target, commands: &mut Vec<Command>) {
+        self.statistics.dropped_too_large += 1;
+        if target.qos > ferrymq_message::QoS::AtMostOnce {
+            let Target { connection, tag, .. } = *target;
+            commands.push(Command::Settle { connection, tag, settlement: Settlement::Refused });
+        }
+    }
+}
+
+/// What is left of the message's life, begun seconds counted whole (MQTT-3.3.2-6); `None` if it has no end.
+fn seconds_left(message: &Message, now: Timestamp) -> Option<u32> {
+    let expires = message.descriptor().expires;
+    if expires == Timestamp::NEVER {
+        return None;
+    }
+    Some(u32::try_from(expires.ms_since(now).div_ceil(1_000)).unwrap_or(u32::MAX))
+}
+
+/// The body, sharing the message's memory.
+fn shared_body(message: &Message) -> Bytes {
+    struct Owner(Message);
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            self.0.body()
+        }
+    }
+    Bytes::from_owner(Owner(message.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrymq_message::Descriptor;
+
+    use super::*;
+
+    fn expiring_at(expires: Timestamp) -> Message {
+        Message::from_parts(Descriptor { expires, ..Descriptor::default() }, "t", &[], &[])
+    }
+
+    #[test]
+    fn begun_seconds_of_life_count_whole() {
+        let message = expiring_at(Timestamp(10_000));
+        for (now, left) in [(0, 10), (1, 10), (1_000, 9), (9_999, 1), (10_000, 0), (11_000, 0)] {
+            assert_eq!(seconds_left(&message, Timestamp(now)), Some(left), "at {now}");
+        }
+        assert_eq!(seconds_left(&expiring_at(Timestamp::NEVER), Timestamp(1)), None);
+    }
+}
