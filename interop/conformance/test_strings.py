@@ -36,7 +36,7 @@ def placed(place, ids_311, ids_5):
 
 
 CONNECT_CASES = [
-    placed("client identifier", ["3.1.3-4"], ["3.1.3-4"]),
+    placed("client identifier", ["3.1.3-4"], ["3.1.3-4", "3.1.3-8"]),
     placed("user name", ["3.1.3-11"], ["3.1.3-12"]),
     placed("will topic", ["3.1.3-10"], ["3.1.3-11"]),
 ]
