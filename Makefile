@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 CARGO ?= cargo
-PYTEST := .venv/bin/python -m pytest -q -p no:cacheprovider
+PYTEST := .venv/bin/python -m pytest
 # Rounds of kill -9: within `make test`, and of `make torture`.
 KILL_ROUNDS ?= 100
 TORTURE_ROUNDS ?= 2000
@@ -19,12 +19,13 @@ build: ## Builds target/release/ferrymq and target/release/ferrymq-bench
 	@xtask/provide.sh build
 	$(CARGO) build --release --bins
 
-test: check ## Everything: format, lints, unit tests, foreign clients, kill -9; installs what it needs
+test: check ## Everything: format, lints, unit tests, conformance, foreign clients, kill -9; installs what it needs
 	@xtask/provide.sh clients
 	$(CARGO) build --release --bins
+	$(PYTEST) interop/conformance
 	$(PYTEST) interop --kill-rounds $(KILL_ROUNDS)
 
-check: ## What needs no foreign client: format, lints, unit tests, conformance coverage
+check: ## What needs no running server: format, lints, unit tests
 	@xtask/provide.sh build checks
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -30,7 +30,7 @@ pub(crate) struct ClientSession {
     /// QoS 2 messages that its client has not released yet; never an empty box.
     #[expect(clippy::box_collection, reason = "8 bytes instead of 24 in each of a million sessions")]
     pub incoming: Option<Box<Vec<Unreleased>>>,
-    pub will: Option<Box<Will>>,
+    pub will: Option<Box<HeldWill>>,
     pub expiry_s: u32,
     pub receive_maximum: u16,
     /// False until the record of its connect is durable: nothing may be sent before the answer to it.
@@ -61,6 +61,14 @@ pub(crate) struct Subscription {
     pub qos: QoS,
     pub no_local: bool,
     pub retain_as_published: bool,
+}
+
+/// What is published if the client is lost.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldWill {
+    pub will: Will,
+    /// Of its record; 0 where it is in memory only.
+    pub position: Position,
 }
 
 /// The tag of a QoS 2 message between its PUBREC and its PUBREL.
@@ -122,7 +130,7 @@ impl ClientSession {
     /// When the will is due: after its delay or at the end of the session, whichever is first (MQTT-3.1.3-9).
     pub fn will_due_at(&self) -> Option<Timestamp> {
         let will = self.will.as_ref()?;
-        Some(self.detached_at.plus_seconds(will.delay_s).min(self.expires_at()))
+        Some(self.detached_at.plus_seconds(will.will.delay_s).min(self.expires_at()))
     }
 
     pub fn outgoing(&mut self) -> &mut Outgoing {

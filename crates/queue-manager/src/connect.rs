@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use ferrymq_message::Timestamp;
 
+use crate::client_session::HeldWill;
 use crate::delivery_window::DeliveryStage;
 use crate::queue_manager::{QueueManager, Turn};
 use crate::record::{QueueId, Record};
@@ -75,7 +76,7 @@ impl QueueManager {
         session.expiry_s = connect.session_expiry_s.min(self.limits.session_expiry_s);
         session.receive_maximum = connect.receive_maximum.max(1);
         let had_will = session.will.is_some();
-        session.will = connect.will;
+        session.will = connect.will.map(|will| Box::new(HeldWill::in_memory(*will)));
         if self.logged && session.expiry_s > 0 && !session.logged {
             self.sessions.mark_logged(key);
         }
@@ -97,11 +98,17 @@ impl QueueManager {
 
     fn log_will(&mut self, key: SessionKey, had_will: bool, turn: &mut Turn<'_>) {
         let queue = self.sessions[key].queue;
-        match self.sessions[key].will.clone() {
-            Some(will) => self.log(&Record::Will { queue, will }, turn),
-            None if had_will => self.log(&Record::WillCleared { queue }, turn),
-            None => Position::default(),
+        let Some(held) = &self.sessions[key].will else {
+            if had_will {
+                self.log(&Record::WillCleared { queue }, turn);
+            }
+            return;
         };
+        let will = Box::new(held.will.clone());
+        let position = self.log(&Record::Will { queue, will }, turn);
+        if let Some(held) = &mut self.sessions[key].will {
+            held.position = position;
+        }
     }
 
     pub(crate) fn make_connections_ready(&mut self, turn: &mut Turn<'_>) {
@@ -211,13 +218,19 @@ impl QueueManager {
     }
 
     fn publish_will(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
-        let Some(will) = self.sessions[key].will.take() else { return };
+        let Some(held) = self.sessions[key].will.take() else { return };
         self.statistics.wills += 1;
-        self.distribute(will.due(turn.now), Some(key), None, turn);
+        self.distribute(held.will.due(turn.now), Some(key), None, turn);
         // Behind the publication: a crash between the two repeats a will rather than losing it.
         if self.sessions[key].logged {
             self.log(&Record::WillCleared { queue: self.sessions[key].queue }, turn);
         }
+    }
+}
+
+impl HeldWill {
+    fn in_memory(will: Will) -> HeldWill {
+        HeldWill { will, position: Position::default() }
     }
 }
 

@@ -33,8 +33,11 @@ impl QueueManager {
     fn send_assigned(&mut self, key: SessionKey, connection: ConnectionId, turn: &mut Turn<'_>) {
         let durable = self.durable;
         loop {
-            let Some(outgoing) = &mut self.sessions[key].outgoing else { return };
-            let Some(delivery) = outgoing.window.next_to_send(durable) else { return };
+            let session = &mut self.sessions[key];
+            let Some(outgoing) = &mut session.outgoing else { return };
+            let Some(delivery) = outgoing.window.next_to_send(durable, session.receive_maximum) else {
+                return;
+            };
             let Content::Resident(message) = &delivery.entry.content else { continue };
             if message.has_expired(turn.now) && !delivery.repeated {
                 let tag = delivery.tag;
@@ -141,9 +144,23 @@ impl QueueManager {
         let Some(key) = self.sessions.by_connection(connection) else { return };
         match settlement {
             Settlement::Received => self.received(key, connection, tag, turn),
-            Settlement::Accepted | Settlement::Completed | Settlement::Refused => self.finish(key, tag, turn),
+            _ if self.may_end(key, tag, settlement) => self.finish(key, tag, turn),
+            _ => {}
         }
         self.pump(key, turn);
+    }
+
+    /// Whether the delivery stands where this settlement ends it. Answers out of turn change nothing.
+    fn may_end(&mut self, key: SessionKey, tag: DeliveryTag, settlement: Settlement) -> bool {
+        let Some(outgoing) = &mut self.sessions[key].outgoing else { return false };
+        let Some(delivery) = outgoing.window.get_mut(tag) else { return false };
+        let qos = delivery.entry.delivery.qos;
+        match settlement {
+            Settlement::Accepted => qos == QoS::AtLeastOnce && delivery.stage == DeliveryStage::Sent,
+            Settlement::Completed => delivery.stage == DeliveryStage::Received,
+            Settlement::Refused => delivery.stage == DeliveryStage::Sent,
+            Settlement::Received => false,
+        }
     }
 
     /// QoS 2, first half: the receiver has the message (MQTT-4.3.3-4). Once that is durable it may forget the tag.

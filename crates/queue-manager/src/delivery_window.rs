@@ -19,7 +19,7 @@ pub(crate) const LAST_TAG: u16 = u16::MAX;
 pub(crate) enum DeliveryStage {
     /// Has its tag, waits to be sent: not before the position is durable.
     Assigned { ready_at: Position },
-    /// Sent; `again` counts connections, so that a repetition is marked.
+    /// Sent on this connection.
     Sent,
     /// The receiver has it and was told, or will be told, to release the tag.
     Received,
@@ -42,8 +42,10 @@ pub(crate) struct DeliveryWindow {
     first_tag: u16,
     /// Deliveries that are not `None`.
     unsettled: u16,
-    /// `0 <= unsent <= deliveries.len()`: those from the back that are still `Assigned`.
+    /// `0 <= unsent <= deliveries.len()`: the places from the back that were not sent on this connection.
     unsent: u16,
+    /// `0 <= in_flight <= unsettled`: those that are `Sent` or `Received`; what the receive maximum bounds.
+    in_flight: u16,
 }
 
 impl DeliveryWindow {
@@ -77,8 +79,9 @@ impl DeliveryWindow {
         tag
     }
 
-    /// The next delivery to send if its record is durable; it counts as sent from here on.
-    pub fn next_to_send(&mut self, durable: Position) -> Option<&mut Unsettled> {
+    /// The next delivery to send if its record is durable and fewer than `receive_maximum` are in flight; it counts as
+    /// sent from here on.
+    pub fn next_to_send(&mut self, durable: Position, receive_maximum: u16) -> Option<&mut Unsettled> {
         while self.unsent > 0 {
             let at = self.deliveries.len() - usize::from(self.unsent);
             match &self.deliveries[at] {
@@ -88,7 +91,11 @@ impl DeliveryWindow {
                     return None;
                 }
                 Some(Unsettled { stage: DeliveryStage::Assigned { .. }, .. }) => {
+                    if self.in_flight >= receive_maximum {
+                        return None;
+                    }
                     self.unsent -= 1;
+                    self.in_flight += 1;
                     let delivery = self.deliveries[at].as_mut()?;
                     delivery.stage = DeliveryStage::Sent;
                     return Some(delivery);
@@ -109,6 +116,7 @@ impl DeliveryWindow {
         let at = self.place_of(tag)?;
         let settled = self.deliveries.get_mut(at)?.take()?;
         self.unsettled -= 1;
+        self.in_flight -= u16::from(settled.is_in_flight());
         self.drop_settled_front();
         Some(settled)
     }
@@ -122,6 +130,7 @@ impl DeliveryWindow {
             }
         }
         self.unsent = self.deliveries.len() as u16;
+        self.in_flight = self.iter().filter(|delivery| delivery.is_in_flight()).count() as u16;
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Unsettled> {
@@ -141,6 +150,7 @@ impl DeliveryWindow {
         let place = self.place_of_any(delivery.tag).filter(|place| *place >= self.deliveries.len());
         let Some(place) = place else { return Err(delivery) };
         self.deliveries.resize_with(place, || None);
+        self.in_flight += u16::from(delivery.is_in_flight());
         self.deliveries.push_back(Some(delivery));
         self.unsettled += 1;
         self.unsent = self.deliveries.len() as u16;
@@ -152,6 +162,7 @@ impl DeliveryWindow {
         self.first_tag = self.next_tag().0;
         self.unsettled = 0;
         self.unsent = 0;
+        self.in_flight = 0;
         core::mem::take(&mut self.deliveries).into_iter().flatten()
     }
 
@@ -177,6 +188,13 @@ impl DeliveryWindow {
         if self.deliveries.is_empty() && self.deliveries.capacity() > 64 {
             self.deliveries = VecDeque::new();
         }
+    }
+}
+
+impl Unsettled {
+    /// The receiver was sent it, or has told that it has it.
+    fn is_in_flight(&self) -> bool {
+        !matches!(self.stage, DeliveryStage::Assigned { .. })
     }
 }
 

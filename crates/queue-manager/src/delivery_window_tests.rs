@@ -17,7 +17,8 @@ fn entry(sequence: u64) -> Entry {
 }
 
 fn send_all(window: &mut DeliveryWindow) -> alloc::vec::Vec<u16> {
-    core::iter::from_fn(|| window.next_to_send(Position(u64::MAX)).map(|delivery| delivery.tag.0)).collect()
+    core::iter::from_fn(|| window.next_to_send(Position(u64::MAX), 100).map(|delivery| delivery.tag.0))
+        .collect()
 }
 
 #[test]
@@ -50,10 +51,10 @@ fn a_delivery_waits_until_its_record_is_durable() {
     let mut window = DeliveryWindow::default();
     window.assign(entry(0), Position(10));
     window.assign(entry(1), Position(20));
-    assert!(window.next_to_send(Position(9)).is_none());
-    assert_eq!(window.next_to_send(Position(10)).map(|d| d.tag), Some(DeliveryTag(1)));
-    assert!(window.next_to_send(Position(10)).is_none());
-    assert!(window.next_to_send(Position(20)).is_some());
+    assert!(window.next_to_send(Position(9), 100).is_none());
+    assert_eq!(window.next_to_send(Position(10), 100).map(|d| d.tag), Some(DeliveryTag(1)));
+    assert!(window.next_to_send(Position(10), 100).is_none());
+    assert!(window.next_to_send(Position(20), 100).is_some());
     assert!(!window.has_unsent());
 }
 
@@ -111,4 +112,19 @@ fn a_window_restored_with_gaps_goes_on_behind_its_last_tag() {
     assert!(window.settle(DeliveryTag(3)).is_some());
     assert!(window.settle(DeliveryTag(65_535)).is_some());
     assert_eq!(window.len(), 0);
+}
+
+#[test]
+fn after_a_reconnect_with_a_smaller_receive_maximum_the_rest_waits() {
+    let mut window = DeliveryWindow::default();
+    for n in 0..5 {
+        window.assign(entry(n), Position(0));
+    }
+    send_all(&mut window);
+    window.rewind();
+    assert!(window.next_to_send(Position(0), 2).is_some());
+    assert!(window.next_to_send(Position(0), 2).is_some());
+    assert!(window.next_to_send(Position(0), 2).is_none());
+    window.settle(DeliveryTag(1));
+    assert_eq!(window.next_to_send(Position(0), 2).map(|delivery| delivery.tag), Some(DeliveryTag(3)));
 }

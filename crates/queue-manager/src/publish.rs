@@ -225,7 +225,7 @@ impl QueueManager {
             return self.bound_volatile_queue(key);
         };
         let tag = outgoing.window.assign(entry, Position::default());
-        outgoing.window.next_to_send(Position::EVERYTHING);
+        outgoing.window.next_to_send(Position::EVERYTHING, session.receive_maximum);
         turn.out.targets.push(Target {
             connection,
             tag,
@@ -248,12 +248,15 @@ impl QueueManager {
         }
     }
 
-    fn is_any_queue_full(&self, route: &Route, publisher: Option<SessionKey>) -> bool {
-        let depth = self.limits.queue_depth as usize;
-        route.receivers.iter().filter(|receiver| receiver.grant_for(publisher).is_some()).any(|receiver| {
-            let session = &self.sessions[receiver.session];
-            session.logged && session.depth() >= depth
-        })
+    fn is_any_queue_full(&mut self, route: &Route, publisher: Option<SessionKey>) -> bool {
+        let receivers = route.receivers.iter().filter(|receiver| receiver.grant_for(publisher).is_some());
+        receivers.into_iter().any(|receiver| self.is_queue_full(receiver.session))
+            || route.groups.iter().any(|group| self.is_group_full(*group))
+    }
+
+    pub(crate) fn is_queue_full(&self, key: SessionKey) -> bool {
+        let session = &self.sessions[key];
+        session.logged && session.depth() >= self.limits.queue_depth as usize
     }
 
     /// Makes one effect of the targets collected since `first`.

@@ -12,7 +12,7 @@ use ferrymq_message::{Message, QoS, Timestamp};
 use ferrymq_topic::{TopicLimits, TopicName};
 use hashbrown::HashMap;
 
-use crate::client_session::{Outgoing, Subscription, Unreleased};
+use crate::client_session::{HeldWill, Outgoing, Subscription, Unreleased};
 use crate::delivery_window::{DeliveryStage, DeliveryWindow, Unsettled};
 use crate::queue_entry::{Content, DeliveryOptions, Entry, Sequence};
 use crate::queue_manager::QueueManager;
@@ -20,7 +20,7 @@ use crate::record::{PutRecord, PutTarget, QueueId, Record, RecordError, SessionR
 use crate::retained::Retained;
 use crate::session_table::SessionKey;
 use crate::subscription_table::ParsedFilter;
-use crate::{DeliveryTag, Limits, Position, Will};
+use crate::{DeliveryTag, Limits, Position};
 
 /// A queue manager in the making: give it every record in order, then finish.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct RestoredQueue {
     subscriptions: BTreeMap<String, Subscription>,
     entries: BTreeMap<Sequence, RestoredEntry>,
     incoming: Vec<Unreleased>,
-    will: Option<Box<Will>>,
+    will: Option<Box<HeldWill>>,
     last_sequence: u64,
 }
 
@@ -91,7 +91,9 @@ impl Restart {
                 }
             }
             Record::Incoming { queue, tag } => self.incoming(queue, tag, position),
-            Record::Will { queue, will } => self.queue(queue).will = Some(will),
+            Record::Will { queue, will } => {
+                self.queue(queue).will = Some(Box::new(HeldWill { will: *will, position }))
+            }
             Record::WillCleared { queue } => self.queue(queue).will = None,
         }
         Ok(())

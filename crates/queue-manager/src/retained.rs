@@ -79,9 +79,12 @@ impl QueueManager {
         }
         let mut found = Vec::new();
         self.retained.for_each_match(filter, |_, retained| found.push(retained.message.clone()));
-        let now = turn.now;
-        for message in found.iter().filter(|message| !message.has_expired(now)) {
-            self.queue_retained(key, message, grant, after, turn);
+        for message in &found {
+            match TopicName::parse(message.topic()) {
+                // Whoever restarts finds it expired again: this needs no record.
+                Ok(topic) if message.has_expired(turn.now) => drop(self.clear_retained(&topic)),
+                _ => self.queue_retained(key, message, grant, after, turn),
+            }
         }
     }
 

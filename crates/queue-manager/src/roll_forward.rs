@@ -4,6 +4,7 @@
 //! goes into the new record, so records that only change an older one (Get, Assigned, Received, Released ...) never
 //! need to be written anew: whatever they speak of is gone, or stands at a later place by now.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use ferrymq_message::Message;
@@ -32,7 +33,7 @@ impl QueueManager {
             }
             Record::Put(put) => self.roll_put(&put, position, journal),
             Record::Incoming { queue, tag } => self.roll_incoming(queue, tag, position, journal),
-            Record::Will { queue, .. } => self.roll_will(queue, journal),
+            Record::Will { queue, .. } => self.roll_will(queue, position, journal),
             _ => {}
         }
         Ok(())
@@ -80,13 +81,13 @@ impl QueueManager {
         }
     }
 
-    /// Wills are few and replaced as a whole: the present one is written for every older one that is met.
-    fn roll_will(&mut self, queue: QueueId, journal: &mut dyn Journal) {
+    fn roll_will(&mut self, queue: QueueId, position: Position, journal: &mut dyn Journal) {
         let Some(key) = self.sessions.by_queue(queue) else { return };
-        if let Some(will) = self.sessions[key].will.clone() {
-            Record::Will { queue, will }.encode(&mut self.scratch);
-            journal.append(&self.scratch);
-        }
+        let Some(held) = self.sessions[key].will.as_mut().filter(|held| held.position == position) else {
+            return;
+        };
+        Record::Will { queue, will: Box::new(held.will.clone()) }.encode(&mut self.scratch);
+        held.position = journal.append(&self.scratch);
     }
 
     fn roll_put(&mut self, put: &PutRecord, position: Position, journal: &mut dyn Journal) {

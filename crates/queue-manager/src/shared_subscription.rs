@@ -31,6 +31,13 @@ impl QueueManager {
         self.choose(group, worst)
     }
 
+    /// Whether no member has room for a message.
+    pub(crate) fn is_group_full(&mut self, group: GroupKey) -> bool {
+        let Some(group) = self.subscriptions.group(group) else { return false };
+        let members: Vec<SessionKey> = group.members.iter().map(|member| member.session).collect();
+        members.into_iter().all(|member| self.is_queue_full(member))
+    }
+
     fn choose(&mut self, group: GroupKey, worst: Fitness) -> Option<(SessionKey, Grant)> {
         let group = self.subscriptions.group(group)?;
         let count = group.members.len();

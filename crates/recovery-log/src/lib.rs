@@ -17,7 +17,6 @@ mod filling;
 mod frame;
 mod log;
 mod lsn;
-#[cfg(feature = "testing")]
 mod memory_disk;
 mod reading;
 mod restart;
@@ -29,7 +28,6 @@ pub use disk::{Disk, DiskError, DiskFault, ExtentFile};
 pub use error::{Damage, OpenError, ReadError, RecordRefused};
 pub use log::RecoveryLog;
 pub use lsn::{ExtentIndex, Lsn};
-#[cfg(feature = "testing")]
 pub use memory_disk::MemoryDisk;
 pub use restart::{LogEnd, Replay, Restart};
 pub use task::{Preparation, Task, Write};

@@ -216,6 +216,9 @@ impl RecoveryLog {
     }
 
     fn seal_next(&mut self) -> Option<Sealed> {
+        let block = self.full.pop_front()?;
+        // An extent may be released before its last blocks went out; those cannot tell yet.
+        let log_start = self.space.start.min(self.geometry.extent(block.lsn()));
         let header = Header {
             one_at_a_time: self.write_order == WriteOrder::OneAtATime,
             geometry: self.geometry,
@@ -224,15 +227,15 @@ impl RecoveryLog {
             sequence: self.sequence,
             lsn: Lsn(0),
             durable: self.durable,
-            log_start: self.space.start,
+            log_start,
             length: 0,
             frames: 0,
             previous: self.previous,
         };
-        let (sealed, checksum) = self.full.pop_front()?.seal(header);
+        let (sealed, checksum) = block.seal(header);
         self.sequence += 1;
         self.previous = checksum;
-        self.start_moved = false;
+        self.start_moved &= log_start < self.space.start;
         Some(sealed)
     }
 

@@ -1,7 +1,7 @@
 //! The client role: connects that do not block.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, socket_with, sockopt};
@@ -65,12 +65,30 @@ fn start(to: SocketAddr, source: Option<SocketAddr>) -> Result<OwnedFd, Errno> {
     let fd = open_socket(to)?;
     sockopt::set_tcp_nodelay(&fd, true)?;
     if let Some(source) = source {
+        choose_port_late(&fd);
         bind(&fd, &source)?;
     }
     match connect(&fd, &to) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
         Err(errno) => Err(errno),
     }
+}
+
+/// Has the port (where 0 leaves it open) chosen by connect, which knows the target, not by bind: ports are then shared
+/// by connections to several targets, and those in TIME_WAIT are usable again.
+fn choose_port_late(fd: &OwnedFd) {
+    let on: libc::c_int = 1;
+    let size = size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the option's value is a c_int that outlives the call. A kernel that refuses the option does without.
+    unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size,
+        )
+    };
 }
 
 /// A TCP socket of the family of `address` that does not block.

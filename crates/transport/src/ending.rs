@@ -69,10 +69,15 @@ impl Io {
     /// All output of a closed connection is sent.
     pub(crate) fn linger(&mut self, id: ConnectionToken) {
         let Some(connection) = self.connections.get_mut(id) else { return };
-        if connection.peer_ended || connection.stream.end().is_err() {
+        // A peer whose end is known to be behind its last bytes need not be told: reading on will find it.
+        let told = connection.ending || connection.stream.end().is_ok();
+        if connection.peer_ended || !told {
             return self.die(id, Closed::ByService);
         }
         connection.phase = Phase::Lingering;
+        if connection.readable {
+            self.queue_read(id);
+        }
     }
 
     /// A closed connection's time is over.

@@ -50,7 +50,8 @@ impl Io {
     }
 
     /// The peer takes nothing more. What it sent before may still be there to be read (a last packet that says
-    /// goodbye), so an open connection ends through its reading.
+    /// goodbye), so an open connection ends through its reading. Bytes are lost here, so nothing may follow them: the
+    /// stream is ended, in case that it is we who are short of memory and the peer lives.
     fn write_failed(&mut self, id: ConnectionToken, errno: Errno) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if let Some(buffers) = &mut connection.buffers {
@@ -58,6 +59,7 @@ impl Io {
         }
         if connection.phase == Phase::Open && !connection.paused {
             (connection.readable, connection.ending) = (true, true);
+            let _ = connection.stream.end();
             return self.queue_read(id);
         }
         self.die(id, Closed::Broken(errno));

@@ -175,6 +175,15 @@ impl Io {
         }
     }
 
+    /// Has what the service leaves unconsumed now come to [`crate::Service::received`] again without new input, as soon as
+    /// [`crate::Service::may_read`] allows: for a service that had to stop between two packets because it is full.
+    pub fn read_again(&mut self, id: ConnectionToken) {
+        if let Some(connection) = self.connections.live_mut(id) {
+            connection.again = true;
+            self.queue_read(id);
+        }
+    }
+
     /// Puts `id` into the list of connections to read, once.
     pub(crate) fn queue_read(&mut self, id: ConnectionToken) {
         let Some(connection) = self.connections.get_mut(id).filter(|connection| !connection.queued) else {

@@ -15,6 +15,9 @@ const EVENTS_MAX: usize = 1_024;
 /// Waits shorter than this need more than epoll_wait's milliseconds.
 const FINE_WAIT: Duration = Duration::from_millis(20);
 
+/// epoll_wait takes at most 24 days.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
 /// An epoll set and the events of its last wait.
 pub(crate) struct Poller {
     fd: OwnedFd,
@@ -51,6 +54,7 @@ impl Poller {
     /// Sleeps until something happens or `limit` has passed (`None`: for ever). A signal ends the wait too.
     pub(crate) fn wait(&mut self, limit: Option<Duration>) -> Result<(), Errno> {
         self.events.clear();
+        let limit = limit.map(|limit| limit.min(LONGEST_WAIT));
         let waited = match limit {
             Some(limit) if self.has_pwait2 && !limit.is_zero() && limit < FINE_WAIT => self.wait_fine(limit),
             _ => self.wait_coarse(limit),

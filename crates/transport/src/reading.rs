@@ -137,7 +137,7 @@ impl Io {
                 self.statistics.bytes_in += n as u64;
                 Some(n)
             }
-            Err(Errno::AGAIN) => {
+            Err(Errno::AGAIN) if !connection.ending => {
                 connection.readable = false;
                 None
             }

@@ -19,8 +19,9 @@ pub trait Service {
     /// Bytes from the peer, in order. Returns how many were consumed: `0 <= consumed <= input.len()`.
     ///
     /// The rest is kept and comes again at the front of the next input: after more bytes have arrived, or after
-    /// [`Io::resume`]. So a service leaves a partial packet simply unconsumed; one that leaves whole packets calls
-    /// [`Io::pause`] first. More than [`crate::Settings::partial_bytes_max`] unconsumed closes the connection.
+    /// [`Io::resume`] or [`Io::read_again`]. So a service leaves a partial packet simply unconsumed; one that leaves
+    /// whole packets, for it is full or waits for something, calls [`Io::read_again`] or [`Io::pause`] as well. More than
+    /// [`crate::Settings::partial_bytes_max`] unconsumed closes the connection.
     fn received(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> usize;
 
     /// The connection is over and its token names nothing any more.

@@ -20,7 +20,8 @@ pub(super) struct Scan<'a, D: Disk + ?Sized> {
 
 impl<'a, D: Disk + ?Sized> Scan<'a, D> {
     pub(super) fn new(disk: &'a D, geometry: Geometry) -> Self {
-        Scan { disk, geometry, piece: AlignedBuffer::new(PIECE), start: Lsn(0), length: 0 }
+        let piece = AlignedBuffer::new(PIECE.min(geometry.extent_size() as usize));
+        Scan { disk, geometry, piece, start: Lsn(0), length: 0 }
     }
 
     pub(super) fn disk(&self) -> &'a D {
@@ -39,7 +40,7 @@ impl<'a, D: Disk + ?Sized> Scan<'a, D> {
 
     fn load(&mut self, at: Lsn) -> Result<(), DiskError> {
         self.length = 0;
-        let length = self.geometry.rest(at).min(PIECE as u64) as usize;
+        let length = self.geometry.rest(at).min(self.piece.len() as u64) as usize;
         let into = &mut self.piece.bytes_mut()[..length];
         self.disk.read(self.geometry.extent(at), self.geometry.offset(at), into)?;
         (self.start, self.length) = (at, length);
@@ -52,7 +53,7 @@ impl<'a, D: Disk + ?Sized> Scan<'a, D> {
         self.piece.bytes_mut().fill(0);
         let mut at = from;
         while at < to {
-            let length = self.geometry.rest(at).min(to.0 - at.0).min(PIECE as u64);
+            let length = self.geometry.rest(at).min(to.0 - at.0).min(self.piece.len() as u64);
             let zeros = &self.piece.bytes()[..length as usize];
             self.disk.write(self.geometry.extent(at), self.geometry.offset(at), zeros)?;
             at = Lsn(at.0 + length);

@@ -1,3 +1,5 @@
+//! Finding topics: wildcards, siblings, pruning, and the naive matcher as oracle.
+
 use super::*;
 use crate::naive;
 use alloc::collections::BTreeMap;

@@ -1,3 +1,5 @@
+//! Matching topics: the specification's examples, pruning, depth, and the naive matcher as oracle.
+
 use super::*;
 use crate::naive;
 use alloc::string::{String, ToString};

@@ -85,6 +85,21 @@ fn a_paused_connection_goes_on_where_it_stopped() {
     server.stop();
 }
 
+/// Also more than what a connection's rest may be copied to the front of the buffer.
+#[test]
+fn a_service_that_is_full_gets_the_rest_again_once_it_may_read() {
+    for count in [2, 5_000] {
+        let server = start(settings());
+        let mut peer = server.peer();
+        let rest: Vec<u8> = (0..count).flat_map(|number| packet(ECHO, number)).collect();
+        peer.send(&[packet(FULL, 0), rest.clone()].concat());
+        peer.expect(&packet(FULL, 0));
+        server.waker.wake();
+        peer.expect(&rest);
+        server.stop();
+    }
+}
+
 #[test]
 fn a_wake_reaches_a_sleeping_loop() {
     let server = start(settings());

@@ -120,3 +120,45 @@ fn a_token_of_a_closed_connection_reaches_nobody() {
     second.expect(b"hello");
     assert!(io_thread.service().timers.is_empty());
 }
+
+/// A client that says goodbye and goes without reading what was sent to it resets the connection; our answer fails.
+#[test]
+fn what_a_peer_said_before_it_reset_the_connection_is_read() {
+    let (mut io_thread, address) = script_loop(Settings::default());
+    let mut peer = Peer::connect(address);
+    peer.echo_through(&mut io_thread);
+    peer.send(&packet(ECHO, 2));
+    while io_thread.parts().1.statistics().writes < 2 {
+        io_thread.turn().unwrap();
+    }
+    peer.send(&packet(ECHO, 3));
+    drop(peer);
+    while io_thread.service().closed.is_empty() {
+        io_thread.turn().unwrap();
+    }
+    let statistics = *io_thread.parts().1.statistics();
+    assert_eq!(statistics.bytes_in as usize, 3 * packet(ECHO, 1).len());
+    assert_eq!((statistics.closed, statistics.connections), (1, 0));
+}
+
+/// Connections that come and go in every manner: each ends once, and nothing is left.
+#[test]
+fn after_a_lot_of_coming_and_going_nothing_is_left() {
+    let server = start(Settings::default());
+    for round in 0..20 {
+        let mut peers: Vec<Peer> = (0..50).map(|_| server.peer()).collect();
+        for (number, peer) in peers.iter_mut().enumerate() {
+            match (round + number) % 6 {
+                0 => peer.echo(1),
+                1 => peer.send(&packet(ABORT, 0)),
+                2 => peer.send(&packet(GIVE_AND_CLOSE, 100_000)),
+                3 => peer.send(&[packet(ECHO, 1), packet(GIVE, 1_000_000)].concat()),
+                4 => peer.0.shutdown(Shutdown::Write).unwrap(),
+                _ => {}
+            }
+        }
+    }
+    let script = server.stop();
+    let ended: std::collections::BTreeSet<_> = script.closed.iter().map(|(id, _)| *id).collect();
+    assert_eq!((script.accepted.len(), script.closed.len(), ended.len()), (1_001, 1_001, 1_001));
+}

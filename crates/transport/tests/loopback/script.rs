@@ -30,6 +30,8 @@ pub const PAUSE: u8 = b'p';
 pub const COUNTERS: u8 = b'q';
 /// Answers with the same packet, and no more reads until woken.
 pub const HOLD: u8 = b'h';
+/// Answers with the same packet, no more reads until woken, and leaves the rest of the input for then.
+pub const FULL: u8 = b'f';
 /// Stops the loop.
 pub const STOP: u8 = b's';
 
@@ -98,6 +100,12 @@ impl Script {
             HOLD => {
                 io.output(id).unwrap().extend_from_slice(packet);
                 self.held = true;
+            }
+            FULL => {
+                io.output(id).unwrap().extend_from_slice(packet);
+                self.held = true;
+                io.read_again(id);
+                return false;
             }
             STOP => io.stop(),
             other => panic!("no such command: {other}"),
@@ -241,6 +249,17 @@ impl Peer {
     pub fn echo(&mut self, number: u32) {
         self.send(&packet(ECHO, number));
         self.expect(&packet(ECHO, number));
+    }
+
+    /// The same with a loop that somebody must turn.
+    pub fn echo_through(&mut self, io_thread: &mut IoThread<Script>) {
+        self.send(&packet(ECHO, 0));
+        let written = |io_thread: &mut IoThread<Script>| io_thread.parts().1.statistics().writes;
+        let before = written(io_thread);
+        while written(io_thread) == before {
+            io_thread.turn().unwrap();
+        }
+        self.expect(&packet(ECHO, 0));
     }
 
     pub fn expect_end(&mut self) {

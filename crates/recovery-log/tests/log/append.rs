@@ -1,34 +1,15 @@
 //! What goes in comes out, across restarts, extents and sizes.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+use crate::rig::{self, config, settle};
 use ferrymq_recovery_log::{
     Config, Disk, DiskFault, ExtentIndex, LogEnd, Lsn, MemoryDisk, RecoveryLog, Restart, Task,
 };
 
-const SMALL: u64 = 64 << 10;
-
-fn config() -> Config {
-    Config { new_log_id: 77, extent_size: SMALL, block_size: 16 << 10, ..Config::default() }
-}
-
 type Records = Vec<(Lsn, Vec<u8>)>;
 
 fn open(disk: &MemoryDisk) -> (RecoveryLog, Restart, Records) {
-    let mut records = Records::new();
-    let (log, restart) = RecoveryLog::open(disk, &config(), &mut |lsn, record| {
-        records.push((lsn, record.to_vec()));
-        Ok(())
-    })
-    .unwrap();
-    (log, restart, records)
-}
-
-/// Performs everything that the log wants done.
-fn settle(log: &mut RecoveryLog, disk: &MemoryDisk) {
-    while let Some(task) = log.take_task() {
-        let result = task.perform(disk);
-        log.completed(task, result).unwrap();
-    }
+    let (log, restart, records) = rig::open(disk, &config()).unwrap();
+    (log, restart, records.into_iter().map(|record| (record.lsn, record.bytes)).collect())
 }
 
 #[test]
