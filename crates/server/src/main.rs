@@ -7,11 +7,14 @@ mod greeting;
 mod logging;
 mod node;
 mod open_files;
+mod queue_manager_service;
 mod queue_manager_thread;
+mod settings;
 mod show;
 mod signal;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 
@@ -43,10 +46,9 @@ fn run(serve: Serve) -> Result<(), Failure> {
     let signals = StopSignals::block()?;
     logging::start(&serve.log)?;
     let configuration = Configuration::load(serve.config.as_deref(), |c| serve.changes.apply(c))?;
-    let directory = DataDirectory::open(&configuration.data_dir)?;
+    let directory = Arc::new(DataDirectory::open(&configuration.data_dir)?);
     open_files::make_room_for(&configuration);
-    let node = Node::start(&configuration, &directory)?;
+    let Some(node) = Node::start(&configuration, &directory, signals)? else { return Ok(()) };
     show::say(&node.greeting());
-    node.run_until(signals)?;
-    Ok(())
+    node.run()
 }

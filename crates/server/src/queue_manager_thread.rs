@@ -1,25 +1,27 @@
-//! One queue manager with its listeners, its engine and the loop that drives both.
+//! One queue manager with its data, its listeners, and the loop that drives it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use ferrymq_transport::{
-    Closed, ConnectionToken, Io, IoThread, ListenerId, ListenerSettings, Service, Settings, StartError, Waker,
-};
+use ferrymq_engine::Engine;
+use ferrymq_message::Timestamp;
+use ferrymq_mqtt::MqttService;
+use ferrymq_transport::{Clock, IoThread, ListenerSettings, StartError, Waker};
 use rustix::io::Errno;
 
 use crate::Failure;
 use crate::configuration::{Limits, Listener, QueueManager};
 use crate::data_directory::DataDirectory;
 use crate::greeting::Standing;
+use crate::queue_manager_service::QueueManagerService;
+use crate::settings;
 
-/// A queue manager that has its data and its addresses, and is about to run.
-pub struct Prepared {
-    io_thread: IoThread<Unattended>,
+/// A queue manager that has its data and its addresses, and is about to run on the thread that opened it.
+pub struct QueueManagerThread {
+    io_thread: IoThread<QueueManagerService>,
     stop: StopHandle,
-    standing: Standing,
 }
 
 /// Stops a queue manager from another thread.
@@ -38,28 +40,32 @@ pub struct ListenError {
     errno: Errno,
 }
 
-impl Prepared {
-    /// Opens data and listeners.
+impl QueueManagerThread {
+    /// Opens data and listeners, and says how it stands.
     ///
     /// # Errors
     /// When data can't be read, or an address can't be listened on.
-    pub fn new(
+    pub fn open(
         queue_manager: &QueueManager,
         limits: &Limits,
         directory: &DataDirectory,
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<(Standing, QueueManagerThread), Failure> {
         let data = directory.of_queue_manager(&queue_manager.name)?;
-        let asked = Arc::new(AtomicBool::new(false));
-        let service = Unattended { asked: asked.clone() };
-        let mut io_thread = IoThread::new(transport_settings(limits, queue_manager), service)?;
+        let (asked, waker) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
+        let service = service(queue_manager, &data, asked.clone(), waker.clone())?;
+        let mut io_thread = IoThread::new(settings::transport(limits, queue_manager), service)?;
+        let stop = StopHandle { asked, waker: waker.get_or_init(|| io_thread.waker()).clone() };
+        // The engine may have called while there was no waker yet.
+        stop.waker.wake();
         let addresses = listen(&mut io_thread, queue_manager, limits)?;
-        let stop = StopHandle { asked, waker: io_thread.waker() };
-        Ok(Prepared { stop, io_thread, standing: standing(queue_manager, addresses, data) })
-    }
-
-    /// How it stands, for the greeting.
-    pub fn standing(&self) -> Standing {
-        self.standing.clone()
+        let protocols = queue_manager.listener.iter().map(|listener| listener.protocol);
+        let standing = Standing {
+            name: queue_manager.name.clone(),
+            listeners: protocols.zip(addresses).collect(),
+            durability: queue_manager.durability,
+            data,
+        };
+        Ok((standing, QueueManagerThread { io_thread, stop }))
     }
 
     /// A way to stop it.
@@ -67,12 +73,12 @@ impl Prepared {
         self.stop.clone()
     }
 
-    /// Serves until it is stopped.
+    /// Serves until it is stopped, then closes the queue manager.
     ///
     /// # Errors
     /// When the loop or the engine fails.
     pub fn run(self) -> Result<(), Failure> {
-        self.io_thread.run()?;
+        self.io_thread.run()?.close()?;
         Ok(())
     }
 }
@@ -85,44 +91,27 @@ impl StopHandle {
     }
 }
 
-/// Stands in for the MQTT service until that is there: closes every connection.
-struct Unattended {
-    asked: Arc<AtomicBool>,
-}
-
-impl Service for Unattended {
-    fn accepted(&mut self, io: &mut Io, id: ConnectionToken, _listener: ListenerId) {
-        io.close(id);
-    }
-
-    fn received(&mut self, _io: &mut Io, _id: ConnectionToken, input: &[u8]) -> usize {
-        input.len()
-    }
-
-    fn closed(&mut self, _io: &mut Io, _id: ConnectionToken, _cause: Closed) {}
-
-    fn woken(&mut self, io: &mut Io) {
-        if self.asked.load(Ordering::Acquire) {
-            io.stop();
+/// The engine with its data, and what stands in front of it. The engine wakes a loop that does not exist yet.
+fn service(
+    queue_manager: &QueueManager,
+    data: &Path,
+    stop_asked: Arc<AtomicBool>,
+    waker: Arc<OnceLock<Waker>>,
+) -> Result<QueueManagerService, Failure> {
+    let now = Timestamp(Clock::start().now_ms());
+    let wake = Arc::new(move || {
+        if let Some(waker) = waker.get() {
+            waker.wake();
         }
-    }
-}
-
-fn transport_settings(limits: &Limits, queue_manager: &QueueManager) -> Settings {
-    Settings {
-        connections_max: limits.connections as usize,
-        accepts_per_s: Some(limits.connect_rate_per_s).filter(|rate| *rate > 0),
-        partial_bytes_max: queue_manager.mqtt.max_packet_size as usize,
-        output_bytes_max: limits.output_per_connection as usize,
-        pool_bytes_max: limits.buffer_pool as usize,
-        linger_ms: limits.linger_ms,
-        ..Settings::default()
-    }
+    });
+    let engine = Engine::open(&settings::engine(queue_manager, data), now, wake)?;
+    let mqtt = MqttService::new(settings::mqtt(queue_manager));
+    Ok(QueueManagerService::new(engine, mqtt, now, stop_asked))
 }
 
 /// Opens the listeners and says where they really are, which for port 0 the system decides.
 fn listen(
-    io_thread: &mut IoThread<Unattended>,
+    io_thread: &mut IoThread<QueueManagerService>,
     queue_manager: &QueueManager,
     limits: &Limits,
 ) -> Result<Vec<SocketAddr>, Failure> {
@@ -155,15 +144,5 @@ fn advice(errno: Errno, address: SocketAddr) -> String {
         Errno::ACCESS => "the system reserves ports below 1024; choose a higher one".into(),
         Errno::ADDRNOTAVAIL => "this machine has no such address (ip addr shows those it has)".into(),
         errno => errno.to_string(),
-    }
-}
-
-fn standing(queue_manager: &QueueManager, addresses: Vec<SocketAddr>, data: PathBuf) -> Standing {
-    let protocols = queue_manager.listener.iter().map(|listener| listener.protocol);
-    Standing {
-        name: queue_manager.name.clone(),
-        listeners: protocols.zip(addresses).collect(),
-        durability: queue_manager.durability,
-        data,
     }
 }

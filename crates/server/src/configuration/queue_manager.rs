@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use ferrymq_queue_manager::Limits as Core;
+use ferrymq_engine::{Limits as Core, LogSettings};
 use serde::{Deserialize, Serialize};
 
 use super::key::section;
@@ -76,6 +76,8 @@ section! {
         receive_maximum: u16 = 1_024, unit "messages", range 1..=65_535;
         /// QoS 1 and 2 messages under way to one client of MQTT 3, which can't say how many it takes.
         inflight_mqtt3: u16 = 1_024, unit "messages", range 1..=65_535;
+        /// The same to one client of MQTT 5 at most, which says how many it takes (up to 65535).
+        inflight_mqtt5: u16 = 8_192, unit "messages", range 1..=65_535;
         /// Topic aliases that one client may use towards the server (Topic Alias Maximum).
         topic_alias_max: u16 = 64, unit "aliases", range 0..=65_535;
         /// Topic aliases that the server uses towards one client, if the client allows as many.
@@ -92,6 +94,10 @@ section! {
         server_moved: bool = false, unit "true or false";
         /// Bytes that one client may leave unread before QoS 0 messages for it are dropped, and counted.
         qos0_output_limit: u64 = 4 << 20, unit "bytes", range 4_096..=4_294_967_296;
+        /// Whether payloads that are said to be UTF-8 are checked, and refused if they are not (0x99).
+        payload_format_checked: bool = true, unit "true or false";
+        /// How often the `$SYS` topics are published. 0: never.
+        sys_interval_s: u32 = 10, unit "seconds", range 0..=86_400;
     }
 }
 
@@ -99,9 +105,14 @@ section! {
     /// The recovery log of the queue manager. It has none with `durability = "memory"`.
     Log at "queue_manager.log" {
         /// Size of the files that the log consists of: a power of two. A log that exists keeps its own.
-        extent_size: u64 = 64 << 20, unit "bytes", range 65_536..=4_294_967_296;
-        /// Files kept ready for reuse.
-        spare_extents: u64 = 2, unit "files", range 0..=1_024;
+        extent_size: u64 = LogSettings::default().extent_size, unit "bytes", range 65_536..=4_294_967_296;
+        /// Bytes that wait for the disk before clients are made to wait.
+        unwritten_max: u64 = LogSettings::default().unwritten_max, unit "bytes",
+            range 1_048_576..=4_294_967_296;
+        /// Bytes of log beyond what is still needed, after which the oldest file is freed: what is needed of it is
+        /// written anew at the end.
+        reclaim_after: u64 = LogSettings::default().reclaim_after, unit "bytes",
+            range 1_048_576..=1_099_511_627_776;
     }
 }
 

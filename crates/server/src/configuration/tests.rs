@@ -20,7 +20,7 @@ fn without_a_file_one_durable_queue_manager_listens_on_loopback() {
     assert_eq!(queue_manager.durability, Durability::Fsync);
     assert_eq!(queue_manager.listener, [Listener::default()]);
     assert_eq!(queue_manager.listener[0].address.to_string(), "127.0.0.1:1883");
-    assert_eq!(queue_manager.limits.to_core(), ferrymq_queue_manager::Limits::default());
+    assert_eq!(queue_manager.limits.to_core(), ferrymq_engine::Limits::default());
 }
 
 #[test]
