@@ -202,3 +202,62 @@ fn closed_loop(driver: &mut Driver, clients: usize, duration: Duration) -> (f64,
     }
     (puts as f64 / start.elapsed().as_secs_f64(), total.as_micros() as f64 / puts as f64)
 }
+
+/// What appending and sealing cost on one core, without a disk.
+#[test]
+#[ignore = "a measurement of some seconds"]
+fn puts_appended_per_second_on_one_core() {
+    for size in [64, 300, 2_000] {
+        let disk = ferrymq_recovery_log::MemoryDisk::default();
+        let (mut log, _) = RecoveryLog::open(&disk, &Config::default(), &mut |_, _| Ok(())).unwrap();
+        let record = vec![7; size];
+        let start = Instant::now();
+        let turns = 100_000u32;
+        for _ in 0..turns {
+            (0..100).for_each(|_| {
+                log.append(&record);
+            });
+            while let Some(task) = log.take_task() {
+                log.completed(task, Ok(())).unwrap();
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        println!(
+            "{size:5} bytes, sealed every 100: {:6.1} M appends/s",
+            f64::from(turns) * 100.0 / seconds / 1e6
+        );
+    }
+}
+
+/// How long a restart takes over 1 GiB of 300-byte records in blocks of 100, and reading them back one by one.
+#[test]
+#[ignore = "a measurement of some seconds, and 1 GiB of disk"]
+fn puts_replayed_after_a_restart() {
+    let scratch = Scratch::new();
+    let config = Config::default();
+    let mut driver = Driver::start(FileDisk::open(&scratch.0).unwrap(), &config);
+    while driver.log.end() < Lsn(1 << 30) {
+        (0..100).for_each(|_| {
+            driver.log.append(&[7; 300]);
+        });
+        driver.submit();
+        driver.wait().unwrap();
+    }
+    driver.settle().unwrap();
+    drop(driver);
+    let start = Instant::now();
+    let disk = FileDisk::open(&scratch.0).unwrap();
+    let mut places = Vec::new();
+    let (mut log, restart) = RecoveryLog::open(&disk, &config, &mut |lsn, _| {
+        places.push(lsn);
+        Ok(())
+    })
+    .unwrap();
+    println!("{} records in {} blocks replayed in {:?}", restart.records, restart.blocks, start.elapsed());
+    let start = Instant::now();
+    let mut record = Vec::new();
+    for lsn in &places {
+        log.read(&disk, *lsn, &mut record).unwrap();
+    }
+    println!("read back one by one in {:?}", start.elapsed());
+}
