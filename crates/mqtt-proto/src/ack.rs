@@ -27,16 +27,9 @@ impl<'a> Ack<'a> {
     #[inline]
     pub(crate) fn decode(frame: Frame<'a>, version: Version) -> Result<Ack<'a>, DecodeError> {
         frame.check_flags(version)?;
-        match frame.body {
-            [high, low] if *high | *low != 0 => Ok(Ack::success(u16::from_be_bytes([*high, *low]))),
-            _ => Ack::decode_long(frame, version),
-        }
-    }
-
-    fn decode_long(frame: Frame<'a>, version: Version) -> Result<Ack<'a>, DecodeError> {
         let mut reader = Reader::new(frame.body);
         let mut ack = Ack::success(reader.packet_id()?);
-        if !version.is_5() {
+        if !version.is_5() || reader.is_empty() {
             reader.finish()?;
             return Ok(ack);
         }
@@ -65,4 +58,20 @@ impl<'a> Ack<'a> {
             });
         }
     }
+}
+
+/// Kind and packet identifier, if `input` begins with one of the four in its shortest form and without a fault: the
+/// only form in 3.x and the ordinary one in 5.0.
+#[inline(always)]
+pub(crate) fn short_ack(input: &[u8]) -> Option<(PacketKind, u16)> {
+    let [first, 2, high, low, ..] = input else { return None };
+    let packet_id = u16::from_be_bytes([*high, *low]);
+    let kind = match first {
+        0x40 => PacketKind::Puback,
+        0x50 => PacketKind::Pubrec,
+        0x62 => PacketKind::Pubrel,
+        0x70 => PacketKind::Pubcomp,
+        _ => return None,
+    };
+    (packet_id != 0).then_some((kind, packet_id))
 }

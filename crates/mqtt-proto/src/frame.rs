@@ -88,7 +88,7 @@ pub(crate) struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// The first packet in `input`; `None` if it is not complete. A packet of more than `max_packet` bytes is refused
     /// as soon as its length is known (0x95), and one of kind 0 by its first byte.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn split(input: &'a [u8], max_packet: u32) -> Result<Option<Frame<'a>>, DecodeError> {
         let Some((first, rest)) = input.split_first() else { return Ok(None) };
         let kind = PacketKind::from_first_byte(*first).ok_or(DecodeError::malformed("MQTT-5 2.1.2"))?;

@@ -400,7 +400,7 @@ impl<'a> Diagnostics<'a> {
 
 impl<'a> Reader<'a> {
     /// A property list behind its length (2.2.2.1).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn property_list(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.variable()?;
         self.take(len as usize)

@@ -74,7 +74,7 @@ impl<'a> Publish<'a> {
         !self.payload_is_text || core::str::from_utf8(self.payload).is_ok()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decode(frame: Frame<'a>, version: Version) -> Result<Publish<'a>, DecodeError> {
         let first = frame.first;
         // A reserved QoS is malformed (MQTT-3.3.1-4), a repeated message of QoS 0 does not exist (MQTT-3.3.1-2).
@@ -99,7 +99,7 @@ impl<'a> Publish<'a> {
         Ok(publish)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode_properties(&mut self, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
         let raw = reader.property_list()?;
         if !raw.is_empty() {

@@ -22,21 +22,21 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(DecodeError::TRUNCATED)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         let (byte, rest) = self.rest.split_first().ok_or(DecodeError::TRUNCATED)?;
         self.rest = rest;
         Ok(*byte)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u16(&mut self) -> Result<u16, DecodeError> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or(DecodeError::TRUNCATED)?;
         self.rest = rest;
@@ -51,14 +51,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A variable byte integer (1.5.5) that must be complete.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn variable(&mut self) -> Result<u32, DecodeError> {
         let (value, len) = variable_byte_integer(self.rest)?.ok_or(DecodeError::TRUNCATED)?;
         self.rest = &self.rest[len..];
         Ok(value)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn binary(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.u16()?;
         self.take(usize::from(len))
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The packet identifier of a packet that must have one, not 0 (MQTT-2.2.1-3).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn packet_id(&mut self) -> Result<u16, DecodeError> {
         match self.u16()? {
             0 => Err(DecodeError::protocol("MQTT-2.2.1-3")),
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
 
 /// The variable byte integer at the front of `input` with its length in bytes; `None` if it is not complete. Fails
 /// on a fifth byte and on an encoding longer than needed (MQTT-1.5.5-1).
-#[inline]
+#[inline(always)]
 pub(crate) fn variable_byte_integer(input: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> {
     match input {
         [] => Ok(None),

@@ -14,7 +14,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
 }
 
 /// The name of a topic: text, and no wildcard in it (MQTT-3.3.2-2). May be empty, where a topic alias stands for it.
-#[inline]
+#[inline(always)]
 pub(crate) fn topic_name(bytes: &[u8]) -> Result<&str, DecodeError> {
     let text = core::str::from_utf8(bytes).map_err(|_| DecodeError::malformed("MQTT-1.5.4-1"))?;
     // Without a branch per byte, so that it is done sixteen at a time.

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::ack::short_ack;
 use crate::frame::{Frame, PacketKind};
 use crate::packet::decode_ping;
 use crate::topic_alias::IncomingAliases;
@@ -30,10 +31,11 @@ pub enum State {
 }
 
 /// What the server says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The answer to CONNECT; without success the connection is [`State::Closed`].
-    Connack(Connack<'a>),
+    /// Boxed, as it is large and the events that come often are moved about.
+    Connack(Box<Connack<'a>>),
     /// A message, its topic resolved; to be answered by [`Connection::puback`] or [`Connection::pubrec`].
     Publish(Publish<'a>),
     /// Our QoS 1 message is taken.
@@ -75,6 +77,18 @@ pub struct Connection {
     pub(super) version: Version,
     pub(super) state: State,
     ping_unanswered: bool,
+}
+
+impl<'a> Event<'a> {
+    #[inline]
+    fn of_ack(kind: PacketKind, ack: Ack<'a>) -> Event<'a> {
+        match kind {
+            PacketKind::Puback => Event::Puback(ack),
+            PacketKind::Pubrec => Event::Pubrec(ack),
+            PacketKind::Pubrel => Event::Pubrel(ack),
+            _ => Event::Pubcomp(ack),
+        }
+    }
 }
 
 impl Connection {
@@ -127,32 +141,29 @@ impl Connection {
         if self.state == State::Closed {
             return Ok(None);
         }
+        // The packets that come a million times a second first, each built where it is returned.
+        if let (State::Connected, Some((kind, packet_id))) = (self.state, short_ack(input)) {
+            return Ok(Some((Event::of_ack(kind, Ack::success(packet_id)), 4)));
+        }
         let Some(frame) = Frame::split(input, self.maximum_packet_size)? else { return Ok(None) };
         if self.state == State::AwaitingConnack && !may_come_first(frame.kind, self.version) {
             return Err(DecodeError::protocol("MQTT-3.2.0-1"));
         }
         let len = frame.len;
+        if frame.kind == PacketKind::Publish {
+            return Ok(Some((Event::Publish(self.receive_publish(frame)?), len)));
+        }
         Ok(Some((self.event(frame)?, len)))
     }
 
-    #[inline]
-    fn event<'a>(&'a mut self, frame: Frame<'a>) -> Result<Event<'a>, Violation> {
+    fn event<'a>(&mut self, frame: Frame<'a>) -> Result<Event<'a>, Violation> {
         let version = self.version;
         match frame.kind {
-            PacketKind::Publish => Ok(Event::Publish(self.receive_publish(frame)?)),
-            PacketKind::Puback => Ok(Event::Puback(Ack::decode(frame, version)?)),
-            PacketKind::Pubrec => Ok(Event::Pubrec(Ack::decode(frame, version)?)),
-            PacketKind::Pubrel => Ok(Event::Pubrel(Ack::decode(frame, version)?)),
-            PacketKind::Pubcomp => Ok(Event::Pubcomp(Ack::decode(frame, version)?)),
-            _ => self.rare_event(frame),
-        }
-    }
-
-    fn rare_event<'a>(&mut self, frame: Frame<'a>) -> Result<Event<'a>, Violation> {
-        let version = self.version;
-        match frame.kind {
+            PacketKind::Puback | PacketKind::Pubrec | PacketKind::Pubrel | PacketKind::Pubcomp => {
+                Ok(Event::of_ack(frame.kind, Ack::decode(frame, version)?))
+            }
             PacketKind::Connack if self.state == State::AwaitingConnack => {
-                Ok(Event::Connack(self.receive_connack(frame)?))
+                Ok(Event::Connack(Box::new(self.receive_connack(frame)?)))
             }
             PacketKind::Connack => Err(DecodeError::protocol("MQTT-3.2.0-2")),
             PacketKind::Suback => Ok(Event::Suback(Suback::decode(frame, version)?)),
@@ -171,7 +182,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_publish<'a>(&'a mut self, frame: Frame<'a>) -> Result<Publish<'a>, Violation> {
         let mut publish = Publish::decode(frame, self.version)?;
         if !self.version.is_5() {

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use super::Settings;
+use crate::ack::short_ack;
 use crate::frame::{Frame, PacketKind};
 use crate::packet::decode_ping;
 use crate::topic_alias::{IncomingAliases, OutgoingAliases};
@@ -40,11 +41,12 @@ pub enum State {
 }
 
 /// What a client wants, checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// To be answered by [`Connection::accept`] or [`Connection::refuse`]; in [`State::Authenticating`] by
     /// [`Connection::auth`] first.
-    Connect(Connect<'a>),
+    /// Boxed, as it is large and the events that come often are moved about.
+    Connect(Box<Connect<'a>>),
     /// With its topic resolved. To be answered by [`Connection::puback`] or [`Connection::pubrec`].
     Publish(Publish<'a>),
     /// A QoS 1 delivery arrived.
@@ -111,6 +113,18 @@ pub(super) struct Rare {
 // Each idle connection costs this much; the transport's part comes on top.
 const _: () = assert!(size_of::<Connection>() <= 80);
 
+impl<'a> Event<'a> {
+    #[inline]
+    fn of_ack(kind: PacketKind, ack: Ack<'a>) -> Event<'a> {
+        match kind {
+            PacketKind::Puback => Event::Puback(ack),
+            PacketKind::Pubrec => Event::Pubrec(ack),
+            PacketKind::Pubrel => Event::Pubrel(ack),
+            _ => Event::Pubcomp(ack),
+        }
+    }
+}
+
 impl Connection {
     /// A connection that came at `now_ms`.
     pub fn new(settings: &Settings, now_ms: u64) -> Connection {
@@ -155,27 +169,27 @@ impl Connection {
         if self.state != State::Connected {
             return self.handle_early_input(input);
         }
+        // The packets that come a million times a second first, each built where it is returned.
+        if let Some((kind, packet_id)) = short_ack(input) {
+            self.last_input_ms = now_ms;
+            return Ok(Some((Event::of_ack(kind, Ack::success(packet_id)), 4)));
+        }
         let Some(frame) = Frame::split(input, self.settings.maximum_packet_size)? else { return Ok(None) };
         self.last_input_ms = now_ms;
         let len = frame.len;
+        if frame.kind == PacketKind::Publish {
+            return Ok(Some((Event::Publish(self.receive_publish(frame)?), len)));
+        }
         Ok(Some((self.event(frame)?, len)))
     }
 
-    #[inline]
     pub(super) fn event<'a>(&'a mut self, frame: Frame<'a>) -> Result<Event<'a>, Violation> {
         let version = self.version;
         match frame.kind {
             PacketKind::Publish => Ok(Event::Publish(self.receive_publish(frame)?)),
-            PacketKind::Puback => Ok(Event::Puback(Ack::decode(frame, version)?)),
-            PacketKind::Pubrec => Ok(Event::Pubrec(Ack::decode(frame, version)?)),
-            PacketKind::Pubrel => Ok(Event::Pubrel(Ack::decode(frame, version)?)),
-            PacketKind::Pubcomp => Ok(Event::Pubcomp(Ack::decode(frame, version)?)),
-            _ => self.rare_event(frame),
-        }
-    }
-
-    fn rare_event<'a>(&mut self, frame: Frame<'a>) -> Result<Event<'a>, Violation> {
-        match frame.kind {
+            PacketKind::Puback | PacketKind::Pubrec | PacketKind::Pubrel | PacketKind::Pubcomp => {
+                Ok(Event::of_ack(frame.kind, Ack::decode(frame, version)?))
+            }
             PacketKind::Subscribe => Ok(Event::Subscribe(self.receive_subscribe(frame)?)),
             PacketKind::Unsubscribe => Ok(Event::Unsubscribe(Unsubscribe::decode(frame, self.version)?)),
             PacketKind::Pingreq => decode_ping(frame, self.version).map(|()| Event::Pingreq),

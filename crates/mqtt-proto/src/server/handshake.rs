@@ -1,5 +1,6 @@
 //! From the first byte to CONNACK, and how a connection ends.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::connection::{Connection, Event, State};
@@ -66,7 +67,7 @@ impl Connection {
         let Some(frame) = Frame::split(input, self.early_packet_size())? else { return Ok(None) };
         let event = match frame.kind {
             PacketKind::Connect if self.state == State::AwaitingConnect => {
-                Event::Connect(self.receive_connect(frame)?)
+                Event::Connect(Box::new(self.receive_connect(frame)?))
             }
             _ => self.event(frame)?,
         };

@@ -10,7 +10,7 @@ use crate::{DecodeError, Delivery, FanOut, Publish, QoS, ReasonCode, TooLarge, T
 const SHORT_TOPIC: usize = 5;
 
 impl Connection {
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive_publish<'a>(&'a mut self, frame: Frame<'a>) -> Result<Publish<'a>, Violation> {
         let mut publish = Publish::decode(frame, self.version)?;
         if publish.qos > self.settings.maximum_qos {
