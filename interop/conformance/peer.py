@@ -13,6 +13,14 @@ from wire import (
 PATIENCE_S = 3.0
 
 
+HOUR_S = 3600
+
+
+def kept(version, expiry=HOUR_S):
+    """CONNECT options that ask for a session that outlives its connection, or resume one."""
+    return {"clean": False, "props": {"session_expiry": expiry}} if version == V5 else {"clean": False}
+
+
 class Ended(Exception):
     """The server closed the connection."""
 
@@ -211,6 +219,17 @@ class Peer:
 
     def deliveries(self, count):
         return [self.delivery() for _ in range(count)]
+
+    def aliased_deliveries(self, count):
+        """The topics of the next deliveries, with aliases resolved as a client does, and the aliases seen."""
+        known, topics, aliases = {}, [], []
+        for found in self.deliveries(count):
+            alias = found.property("topic_alias")
+            if found.topic and alias:
+                known[alias] = found.topic
+            topics.append(found.topic or known[alias])
+            aliases.append(alias)
+        return topics, [alias for alias in aliases if alias]
 
     # Ends.
 

@@ -2,8 +2,8 @@
 
 import pytest
 import wire
+from peer import kept
 from statements import both_versions, shows_311, shows_5
-from test_session import kept
 from wire import PUBACK, PUBCOMP, PUBLISH, PUBREC, PUBREL, V5, V311
 
 

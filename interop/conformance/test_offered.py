@@ -3,7 +3,6 @@
 import pytest
 import wire
 from statements import shows_5
-from test_publish import aliased
 from wire import CONNACK, DISCONNECT, V5
 
 
@@ -31,7 +30,7 @@ def test_topic_aliases_of_clients_are_taken(connect, name):
     peer.subscribe(f"{name}/t")
     peer.send(wire.publish(V5, f"{name}/t", b"1", props={"topic_alias": 1}),
               wire.publish(V5, "", b"2", props={"topic_alias": 1}))
-    assert aliased(peer, 2)[0] == [f"{name}/t"] * 2
+    assert peer.aliased_deliveries(2)[0] == [f"{name}/t"] * 2
 
 
 @shows_5("3.1.2-28")

@@ -2,8 +2,8 @@
 
 import pytest
 import wire
+from peer import kept
 from statements import both_versions, shows_311, shows_5
-from test_session import kept
 from wire import DISCONNECT, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC, PUBREL, V5, V311
 
 
@@ -233,19 +233,6 @@ def test_a_topic_alias_ends_with_its_connection(connect, name):
 # Topic aliases from the server.
 
 
-def aliased(peer, count):
-    """The topics of the next deliveries, with the aliases resolved as a client does."""
-    known, topics, aliases = {}, [], []
-    for _ in range(count):
-        found = peer.delivery()
-        alias = found.property("topic_alias")
-        if found.topic and alias:
-            known[alias] = found.topic
-        topics.append(found.topic or known[alias])
-        aliases.append(alias)
-    return topics, [alias for alias in aliases if alias]
-
-
 @pytest.mark.parametrize("maximum", [1, 2, 65_535])
 @shows_5("3.1.2-26", "3.3.2-11", "3.3.2-8")
 def test_topic_aliases_of_the_server_keep_to_the_maximum_and_resolve(connect, name, maximum):
@@ -255,7 +242,7 @@ def test_topic_aliases_of_the_server_keep_to_the_maximum_and_resolve(connect, na
     publisher = connect(V5)
     for number, topic in enumerate(sent):
         publisher.publish(topic, b"x", number % 2)
-    topics, aliases = aliased(peer, 20)
+    topics, aliases = peer.aliased_deliveries(20)
     assert sorted(topics) == sorted(sent)
     assert all(1 <= alias <= maximum for alias in aliases)
 
@@ -277,7 +264,7 @@ def test_topic_aliases_of_the_server_end_with_the_connection(connect, name):
     first = connect(V5, name, clean=False, props={"session_expiry": 60, "topic_alias_maximum": 10})
     first.subscribe(f"{name}/t", qos=1)
     first.publish(f"{name}/t", b"x", 1)
-    assert aliased(first, 1)[0] == [f"{name}/t"]
+    assert first.aliased_deliveries(1)[0] == [f"{name}/t"]
     first.leave()
     connect(V5).publish(f"{name}/t", b"x", 1)
     second = connect(V5, name, **kept(V5))

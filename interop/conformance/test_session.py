@@ -1,16 +1,9 @@
 """Chapters 3.1.2.4 and 4.1: how long a session lives and what it holds."""
 
 import pytest
+from peer import HOUR_S, kept
 from statements import both_versions, shows_311, shows_5
 from wire import V5, V311
-
-HOUR = 3600
-
-
-def kept(version, expiry=HOUR):
-    """CONNECT options that ask for a session that outlives its connection, or resumes one."""
-    return {"clean": False, "props": {"session_expiry": expiry}} if version == V5 else {"clean": False}
-
 
 @both_versions
 @shows_311("3.1.2-4", "3.1.2-5", "3.2.2-2", "3.2.2-3", "3.1.4-3", "4.1.0-1", "4.5.0-1", "3.1.3-2")
@@ -133,14 +126,14 @@ def test_disconnect_may_shorten_the_session_expiry(connect, name):
 
 @shows_5("3.1.2-23")
 def test_disconnect_may_lengthen_a_session_expiry_that_is_not_0(connect, name, passing):
-    connect(V5, name, **kept(V5, 1)).leave(0, {"session_expiry": HOUR})
+    connect(V5, name, **kept(V5, 1)).leave(0, {"session_expiry": HOUR_S})
     passing(1.6)
     assert connect(V5, name, **kept(V5)).connack.session_present
 
 
 @shows_5("3.1.2-4", "3.1.2-23")
 def test_a_clean_start_with_an_expiry_begins_a_session_that_lasts(connect, name):
-    first = connect(V5, name, clean=True, props={"session_expiry": HOUR})
+    first = connect(V5, name, clean=True, props={"session_expiry": HOUR_S})
     first.subscribe(f"{name}/t", qos=1)
     first.leave()
     connect(V5).publish(f"{name}/t", b"x", 1)

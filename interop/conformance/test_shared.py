@@ -2,8 +2,8 @@
 
 import pytest
 import wire
+from peer import kept
 from statements import shows_5
-from test_session import kept
 from wire import DISCONNECT, PUBACK, PUBREC, SUBACK, V5
 
 

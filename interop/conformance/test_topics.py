@@ -2,9 +2,8 @@
 
 import pytest
 import wire
-from peer import Ended
+from peer import Ended, kept
 from statements import both_versions, shows_311, shows_5
-from test_session import kept
 from wire import DISCONNECT, PUBLISH, SUBACK, V5, V311
 
 # filter, the topics that it matches, the topics that it does not (all below a level of the test's own)

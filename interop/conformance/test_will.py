@@ -4,8 +4,8 @@ import time
 
 import pytest
 import wire
+from peer import kept
 from statements import both_versions, shows_311, shows_5
-from test_session import kept
 from wire import V5, V311, Will
 
 WILL_PROPERTIES = [
