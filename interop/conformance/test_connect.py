@@ -81,6 +81,15 @@ def test_a_wrong_protocol_name_is_not_served(connect, dial, name, version, proto
     assert watcher.until(f"{name}/end") == []
 
 
+@pytest.mark.parametrize("protocol, level", [("MQIsdp", 4), ("MQIsdp", 5), ("MQTT", 3)])
+@shows_311("3.1.2-1", "3.1.2-2")
+@shows_5("3.1.2-1", "3.1.2-2")
+def test_a_protocol_name_with_the_level_of_another_is_not_served(dial, name, protocol, level):
+    peer = dial(V311)
+    peer.send(wire.connect(V311, name, protocol=protocol, level=level))
+    assert all(first == CONNACK << 4 and body[1] in (1, 0x84) for first, body in raw_answer(peer))
+
+
 @pytest.mark.parametrize("level", [0, 1, 2, 6, 7, 127, 255])
 @shows_311("3.1.2-2", "3.2.2-5", "3.1.4-5")
 @shows_5("3.1.2-2", "3.1.4-6", "3.2.2-7", "4.13.2-1", "3.1.4-2")

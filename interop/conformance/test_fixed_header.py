@@ -216,3 +216,21 @@ def test_a_property_that_an_acknowledgement_does_not_have_closes_the_connection(
     peer = connect(V5)
     peer.send(wire.acknowledge(kind, 1, 0, {"session_expiry": 1}))
     peer.refused(0x81, 0x82)
+
+
+@pytest.mark.parametrize("kind", [PUBACK, PUBREC, PUBREL, PUBCOMP])
+@shows_5("4.13.1-1")
+def test_a_reason_string_twice_closes_the_connection(connect, kind):
+    peer = connect(V5)
+    peer.send(wire.acknowledge(kind, 1, 0, [("reason_string", "a"), ("reason_string", "a")]))
+    peer.refused(0x82)
+
+
+@pytest.mark.parametrize("kind", [PUBREC, PUBREL, PUBCOMP, PUBACK])
+@shows_5("3.4.2-1", "3.5.2-1", "3.6.2-1", "3.7.2-1")
+def test_acknowledgements_may_explain_themselves(connect, kind):
+    peer = connect(V5)
+    reason = 0x92 if kind in (PUBREL, PUBCOMP) else 0x97
+    peer.send(wire.acknowledge(kind, 1, reason, [("reason_string", "why"), ("user_property", ("a", "b")),
+                                                 ("user_property", ("a", "b"))]))
+    assert all(found.kind in (PUBREL, PUBCOMP) for found in peer.fence())

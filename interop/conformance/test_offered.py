@@ -58,3 +58,15 @@ def test_a_refusing_connack_says_why_in_words(dial, name):
     peer = dial(V5)
     peer.send(wire.connect(V5, name, props={"receive_maximum": 0}))
     assert peer.expect(CONNACK).property("reason_string")
+
+
+@shows_5("4.8.2-3")
+def test_what_a_member_of_a_group_leaves_behind_goes_to_the_others(connect, name):
+    leaves, stays = connect(V5), connect(V5)
+    for peer in (leaves, stays):
+        peer.subscribe(f"$share/g/{name}/t", qos=1)
+    publisher = connect(V5)
+    for number in range(6):
+        publisher.publish(f"{name}/t", b"%d" % number, 1)
+    leaves.drop()
+    assert {p.payload for p in stays.deliveries(6)} == {b"%d" % n for n in range(6)}

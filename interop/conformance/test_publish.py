@@ -272,6 +272,21 @@ def test_topic_aliases_of_the_server_end_with_the_connection(connect, name):
     assert found.topic == f"{name}/t" and found.property("topic_alias") is None
 
 
+@shows_5("3.3.2-7", "3.1.2-27")
+def test_a_message_sent_again_has_its_topic_and_not_the_alias_of_the_old_connection(connect, name):
+    first = connect(V5, name, clean=False, props={"session_expiry": 60, "topic_alias_maximum": 10})
+    first.subscribe(f"{name}/t", qos=1)
+    publisher = connect(V5)
+    for number in range(3):
+        publisher.publish(f"{name}/t", b"%d" % number, 1)
+    for _ in range(3):
+        first.expect(PUBLISH)
+    first.drop()
+    second = connect(V5, name, **kept(V5))
+    assert [(p.topic, p.payload, p.dup) for p in second.deliveries(3)] == [
+        (f"{name}/t", b"%d" % n, True) for n in range(3)]
+
+
 # Message expiry.
 
 
