@@ -11,7 +11,7 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BINARY = pathlib.Path(os.environ.get("FERRYMQ_BINARY", ROOT / "target/release/ferrymq"))
+BINARY = pathlib.Path(os.environ.get("FERRYMQ_TEST_BINARY", ROOT / "target/release/ferrymq"))
 EXTERNAL = os.environ.get("FERRYMQ_TEST_BROKER")
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 20
