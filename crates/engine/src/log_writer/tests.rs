@@ -36,6 +36,7 @@ struct Driver {
 
 impl Driver {
     fn start<D: Disk + Send + Sync + 'static>(disk: D, config: &Config) -> Driver {
+        crate::scheduling::prefer_short_slice("driver");
         let disk = Arc::new(disk);
         let (log, _) = RecoveryLog::open(&*disk, config, &mut |_, _| Ok(())).unwrap();
         let bell = Arc::new(Bell::default());
