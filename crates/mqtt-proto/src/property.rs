@@ -105,6 +105,7 @@ pub(crate) const IN_PUBLISH: PropertySet = set(&[0x01, 0x02, 0x03, 0x08, 0x09, 0
 
 impl<'a> Property<'a> {
     /// Takes a property from the front of `reader`, whatever packet it is in.
+    #[inline(always)]
     fn read(reader: &mut Reader<'a>) -> Result<Property<'a>, DecodeError> {
         use Property::*;
         // An identifier is a variable byte integer (2.2.2.2), but all that are defined have one byte.
@@ -222,6 +223,7 @@ impl<'a> PropertyReader<'a> {
         PropertyReader { reader: Reader::new(raw), legal, seen: 0 }
     }
 
+    #[inline(always)]
     fn check(&mut self, id: u8) -> Result<(), DecodeError> {
         let bit = if id < 64 { 1 << id } else { 0 };
         if bit & self.legal == 0 {
@@ -241,7 +243,7 @@ impl<'a> PropertyReader<'a> {
 impl<'a> Iterator for PropertyReader<'a> {
     type Item = Result<Property<'a>, DecodeError>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let id = *self.reader.rest.first()?;
         Some(self.check(id).and_then(|()| Property::read(&mut self.reader)))
@@ -304,97 +306,6 @@ fn value_len(id: u8, value: &[u8]) -> Option<usize> {
         0x03 | 0x08 | 0x09 | 0x12 | 0x15 | 0x16 | 0x1A | 0x1C | 0x1F => prefixed(0),
         0x26 => prefixed(prefixed(0)?),
         _ => None,
-    }
-}
-
-/// The user properties among a packet's properties, in order (they may repeat, 3.3.2.3.7).
-///
-/// Two are equal if they hold the same names and values in the same order.
-#[derive(Clone, Copy, Default)]
-pub struct UserProperties<'a>(Properties<'a>);
-
-impl<'a> UserProperties<'a> {
-    /// None.
-    pub const NONE: UserProperties<'static> = UserProperties(Properties::NONE);
-
-    /// Those in a raw property list; others in it are passed over.
-    #[inline]
-    pub const fn from_raw(raw: &'a [u8]) -> UserProperties<'a> {
-        UserProperties(Properties(raw))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.iter().next().is_none()
-    }
-
-    /// Name and value of each.
-    pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a str)> + Clone {
-        self.0.iter().filter_map(|property| match property {
-            Property::UserProperty(name, value) => Some((name, value)),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn encode(self, out: &mut Vec<u8>) {
-        self.iter().for_each(|(name, value)| Property::UserProperty(name, value).encode(out));
-    }
-}
-
-impl PartialEq for UserProperties<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for UserProperties<'_> {}
-
-impl core::fmt::Debug for UserProperties<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-/// What a packet may say about its reason code; for people and logs, not for programs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Diagnostics<'a> {
-    /// 3.2.2.3.9.
-    pub reason_string: Option<&'a str>,
-    /// 3.2.2.3.10.
-    pub user_properties: UserProperties<'a>,
-}
-
-impl<'a> Diagnostics<'a> {
-    /// Nothing to say.
-    pub const NONE: Diagnostics<'static> =
-        Diagnostics { reason_string: None, user_properties: UserProperties::NONE };
-
-    /// 3.4.2.2, 3.5.2.2, ...: the properties of acknowledgements.
-    pub(crate) const LEGAL: PropertySet = set(&[0x1F, 0x26]);
-
-    pub(crate) fn decode(reader: &mut Reader<'a>) -> Result<Diagnostics<'a>, DecodeError> {
-        let raw = reader.property_list()?;
-        let mut diagnostics =
-            Diagnostics { reason_string: None, user_properties: UserProperties::from_raw(raw) };
-        for property in PropertyReader::new(raw, Diagnostics::LEGAL) {
-            if let Property::ReasonString(text) = property? {
-                diagnostics.reason_string = Some(text);
-            }
-        }
-        Ok(diagnostics)
-    }
-
-    /// Whether there is nothing to send.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.reason_string.is_none() && self.user_properties.is_empty()
-    }
-
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        if let Some(text) = self.reason_string {
-            Property::ReasonString(text).encode(out);
-        }
-        self.user_properties.encode(out);
     }
 }
 

@@ -233,6 +233,19 @@ fn connack_tells_what_the_server_offers_and_has_decided() {
 }
 
 #[test]
+fn a_client_that_can_take_no_connack_runs_out_of_time() {
+    let mut connection = open(&Settings::default());
+    feed(&mut connection, b"\x10\x12\x00\x04MQTT\x05\x02\x00\x0a\x05\x27\x00\x00\x00\x0a\x00\x00")
+        .expect("valid");
+    let mut out = Vec::new();
+    connection.accept(1_000, &Accept::default(), &mut out);
+    assert_eq!(
+        (out, connection.state(), connection.poll_timeout()),
+        (vec![], State::Accepting, Some(10_000))
+    );
+}
+
+#[test]
 fn a_silent_client_is_noticed_after_one_and_a_half_times_its_keep_alive() {
     let mut connection = connected(CONNECT_5);
     assert_eq!(connection.poll_timeout(), Some(15_000));

@@ -125,21 +125,22 @@ impl Connection {
 
     /// Appends a packet with as much of `diagnostics` as the client's maximum packet size allows: first the user
     /// properties go, then the reason string (MQTT-3.2.2-19, MQTT-3.2.2-20 and their like). A packet that is too large
-    /// even so is not sent (MQTT-3.1.2-25).
+    /// even so is not sent (MQTT-3.1.2-25). Whether one was.
     pub(super) fn within_limits(
         &self,
         diagnostics: Diagnostics<'_>,
         out: &mut Vec<u8>,
         encode: impl Fn(Diagnostics<'_>, &mut Vec<u8>),
-    ) {
+    ) -> bool {
         let start = out.len();
         let bare = Diagnostics { user_properties: UserProperties::NONE, ..diagnostics };
         for attempt in [diagnostics, bare, Diagnostics::NONE] {
             encode(attempt, out);
             if out.len() - start <= self.client_maximum_packet_size as usize {
-                return;
+                return true;
             }
             out.truncate(start);
         }
+        false
     }
 }

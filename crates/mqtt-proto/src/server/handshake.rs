@@ -177,18 +177,21 @@ impl Connection {
         }
     }
 
-    /// Appends CONNACK with success: the client is connected (MQTT-3.2.0-1).
+    /// Appends CONNACK with success: the client is connected (MQTT-3.2.0-1). If it takes only packets smaller than that
+    /// one, nothing can be sent to it and its time to connect runs out.
     pub fn accept(&mut self, now_ms: u64, accept: &Accept<'_>, out: &mut Vec<u8>) {
         let override_s = accept.server_keep_alive_s.or_else(|| self.keep_alive_override());
         let server_keep_alive_s = override_s.filter(|_| self.version.is_5());
         let keep_alive_s = server_keep_alive_s.unwrap_or(self.keep_alive_s);
-        self.silence_ms = u32::from(keep_alive_s) * 1_500;
-        self.last_input_ms = now_ms;
-        self.state = State::Connected;
         let connack = Connack { server_keep_alive_s, ..self.connack(accept) };
-        self.within_limits(accept.diagnostics, out, |diagnostics, out| {
+        let written = self.within_limits(accept.diagnostics, out, |diagnostics, out| {
             Connack { diagnostics, ..connack }.encode(self.version, out);
         });
+        if written {
+            self.silence_ms = u32::from(keep_alive_s) * 1_500;
+            self.last_input_ms = now_ms;
+            self.state = State::Connected;
+        }
     }
 
     fn keep_alive_override(&self) -> Option<u16> {
