@@ -87,6 +87,7 @@ impl QueueManagerService {
     /// Nothing may be acknowledged any more, so no connection is of use.
     #[cold]
     fn fail(&mut self, io: &mut Io, failure: EngineError) {
+        self.mqtt.shutdown(io, &mut self.commands);
         self.commands.clear();
         self.failure = Some(failure);
         io.stop();
