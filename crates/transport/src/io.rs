@@ -61,7 +61,8 @@ impl Io {
             dirty: Vec::new(),
             ready: Vec::new(),
             ended: Vec::new(),
-            wake_at_us: u64::MAX,
+            // The first turn comes at once: a service may have to begin something.
+            wake_at_us: 0,
             stopping: false,
             statistics: Statistics::default(),
             clock,

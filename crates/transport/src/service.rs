@@ -36,7 +36,7 @@ pub trait Service {
     /// Somebody called [`crate::Waker::wake`], once or many times since the last turn.
     fn woken(&mut self, _io: &mut Io) {}
 
-    /// Once a loop: after all reads, before what was put into outputs is sent.
+    /// Once a loop: after all reads, before what was put into outputs is sent. The first comes at once.
     fn turn(&mut self, _io: &mut Io) {}
 
     /// Asked before each read. While it says no, no socket is read (the peers' windows fill up) and the loop sleeps

@@ -32,6 +32,13 @@ fn a_connections_timer_fires_once_at_its_time() {
     assert_eq!(server.stop().timers.len(), 2);
 }
 
+#[test]
+fn the_first_turn_comes_without_an_event() {
+    let (mut io_thread, _) = script_loop(settings());
+    io_thread.turn().unwrap();
+    assert_eq!(io_thread.service().turns, 1);
+}
+
 /// 20 turns 300 µs apart: with milliseconds they would take 20 ms at least.
 #[test]
 fn turns_can_be_asked_for_in_microseconds() {
