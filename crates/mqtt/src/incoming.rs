@@ -73,7 +73,9 @@ impl MqttService {
     ) {
         match request {
             Request::Command(command) => commands.push(command),
-            Request::Ping => self.pong(net, token),
+            // What the client sent before is dealt with first: its answer tells that all that was.
+            Request::Ping if commands.is_empty() => self.pong(net, token),
+            Request::Ping => self.pings.push(token),
             Request::Introduce(introduction) => self.introduce(net, token, *introduction, commands),
             Request::Authenticate(step) => self.authenticate(net, token, &step, commands),
             Request::Leave(disconnect) => {
@@ -86,7 +88,7 @@ impl MqttService {
         }
     }
 
-    fn pong<N: Network>(&mut self, net: &mut N, token: ConnectionToken) {
+    pub(crate) fn pong<N: Network>(&mut self, net: &mut N, token: ConnectionToken) {
         if let (Some(client), Some(output)) = (self.clients.get_mut(token), net.output(token)) {
             client.connection.pingresp(output.buffer());
             self.statistics.packets_sent += 1;

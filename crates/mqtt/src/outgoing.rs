@@ -44,6 +44,9 @@ impl MqttService {
         outbox.targets.clear();
         outbox.effects = effects;
         outbox.effects.clear();
+        while let Some(token) = self.pings.pop() {
+            self.pong(net, token);
+        }
     }
 
     fn answer<N: Network>(

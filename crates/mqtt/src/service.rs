@@ -22,6 +22,8 @@ pub struct MqttService {
     pub(crate) authenticator: Option<Box<dyn Authenticator>>,
     /// Packets of the message that is being delivered, reused.
     pub(crate) fan_out: FanOut,
+    /// PINGREQ that came behind commands: answered behind the effects of these.
+    pub(crate) pings: Vec<ConnectionToken>,
 }
 
 impl MqttService {
@@ -34,6 +36,7 @@ impl MqttService {
             statistics: Statistics::default(),
             authenticator: None,
             fan_out: FanOut::new(),
+            pings: Vec::new(),
         }
     }
 
@@ -72,7 +75,8 @@ impl MqttService {
         commands.push(Command::Lost { connection: connection_id(token) });
     }
 
-    /// The timer of a connection is due.
+    /// The timer of a connection is due. An owner that does not read at the moment, because the engine is full, puts
+    /// the timer off instead: what keeps the client alive may wait to be read.
     pub fn timer<N: Network>(
         &mut self,
         net: &mut N,
