@@ -11,8 +11,9 @@ use crate::scenario::Plan;
 
 /// Connections of one address pair: a little under the kernel's 28,232 ephemeral ports.
 const CONNECTIONS_PER_SOURCE: u32 = 25_000;
-/// Handshakes under way at a time.
-const IN_PROGRESS_MAX: u32 = 200;
+/// Handshakes under way at a time: no more than fit into mosquitto's listen backlog of 100, beyond which a SYN is
+/// repeated only after a second.
+const IN_PROGRESS_MAX: u32 = 100;
 
 /// Where a run's connections go and how they name themselves.
 #[derive(Clone, Debug)]
