@@ -79,6 +79,9 @@ pub struct Report {
     pub client_cpu_us_per_connect: Option<f64>,
     /// How long after the last message sent the last copy arrived.
     pub drain_s: f64,
+    /// Whether the server left a backlog, so that rates and costs are those of the whole test, from the first message
+    /// sent to the last copy's arrival, instead of the measured time's.
+    pub backlogged: bool,
     /// Whether copies still came when the harness stopped waiting: `lost` then counts late ones too.
     pub drain_timed_out: bool,
     /// What an acknowledgement above QoS 0 survives on this server.
@@ -138,6 +141,7 @@ impl Report {
             server_cpu_us_per_connect: server.and_then(|time| per(time, connects)),
             client_cpu_us_per_connect: per(client, connects),
             drain_s: outcome.drain.as_secs_f64(),
+            backlogged: outcome.backlogged,
             drain_timed_out: outcome.drain_timed_out,
             durability: subject.durability.clone(),
         }

@@ -22,17 +22,15 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Writes the stamp over the first [`STAMP_SIZE`] bytes of `payload`.
-    ///
-    /// # Panics
-    /// When `payload` is shorter than a stamp.
+    /// The stamp as the payload starts with it.
     #[inline]
-    pub fn write(&self, payload: &mut [u8]) {
-        let payload = &mut payload[..STAMP_SIZE];
-        payload[0..4].copy_from_slice(&self.run.to_le_bytes());
-        payload[4..8].copy_from_slice(&self.stream.to_le_bytes());
-        payload[8..16].copy_from_slice(&self.sequence.to_le_bytes());
-        payload[16..24].copy_from_slice(&self.intended_us.to_le_bytes());
+    pub fn to_bytes(&self) -> [u8; STAMP_SIZE] {
+        let mut bytes = [0; STAMP_SIZE];
+        bytes[0..4].copy_from_slice(&self.run.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.stream.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.intended_us.to_le_bytes());
+        bytes
     }
 
     /// Reads the stamp of `payload`; `None` when it is too short to have one.
@@ -62,10 +60,8 @@ mod tests {
     #[test]
     fn a_stamp_reads_back_as_written() {
         let stamp = Stamp { run: 7, stream: 70_000, sequence: 1 << 40, intended_us: u64::MAX - 1 };
-        let mut payload = [0xAA; 128];
-        stamp.write(&mut payload);
+        let payload = [stamp.to_bytes().as_slice(), b"filler"].concat();
         assert_eq!(Stamp::read(&payload), Some(stamp));
-        assert!(payload[STAMP_SIZE..].iter().all(|&b| b == 0xAA));
     }
 
     #[test]

@@ -92,8 +92,9 @@ fn remarks(report: &Report) -> Option<String> {
         count(report.unsent, "messages due were not taken in time"),
         count(report.stalls, "times the loop stood still for dropped messages"),
         count(report.foreign, "foreign or misdirected payloads"),
-        (report.drain_s > 1.0)
-            .then(|| format!("{:.1} s of backlog after the last message sent", report.drain_s)),
+        report.backlogged.then(|| {
+            format!("backlog of {:.1} s when sending ended: figures of the whole test", report.drain_s)
+        }),
         report.drain_timed_out.then(|| "copies still came when waiting ended".to_owned()),
     ]
     .into_iter()

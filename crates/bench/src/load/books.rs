@@ -137,10 +137,8 @@ impl Broadcasts {
 mod tests {
     use super::*;
 
-    fn payload(stream: u32, sequence: u64, intended_us: u64) -> [u8; 32] {
-        let mut payload = [0; 32];
-        Stamp { run: 9, stream, sequence, intended_us }.write(&mut payload);
-        payload
+    fn payload(stream: u32, sequence: u64, intended_us: u64) -> [u8; 24] {
+        Stamp { run: 9, stream, sequence, intended_us }.to_bytes()
     }
 
     #[test]

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use ferrymq_mqtt_proto::{Packet, PacketKind, decode};
 use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service};
 
 use super::fleet::Destination;
-use super::frame::{self, Frame};
-use super::{LoadError, Observer, Outcome, Player, Role, play};
+use super::{LoadError, Observer, Outcome, Player, Role, packets, play};
 use crate::latency::Latency;
 use crate::meter::Meter;
 use crate::progress::Ticker;
@@ -87,20 +87,20 @@ impl ConnectBurst<'_> {
     }
 
     fn read(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> Result<usize, LoadError> {
-        let Some(frame) = Frame::split(input)? else { return Ok(0) };
-        match (frame.kind(), frame.body.get(1)) {
-            (2, Some(0)) => {}
-            (2, Some(&code)) => {
-                return Err(LoadError::Refused { role: Role::Idle(self.begun), packet: 2, code });
-            }
-            _ => return Err(frame::Malformed { first: frame.first }.into()),
+        let Some((packet, _)) = decode(input, packets::VERSION, u32::MAX)? else { return Ok(0) };
+        let role = Role::Idle(id.slot() as u32);
+        let Packet::Connack(connack) = packet else {
+            return Err(LoadError::OutOfPlace { role, packet: packet.kind() });
+        };
+        if connack.reason.is_error() {
+            return Err(LoadError::Refused { role, packet: PacketKind::Connack, code: connack.reason as u8 });
         }
         self.done += 1;
         if self.measured_from_us > 0 {
             self.latency.record(io.clock().now_us().saturating_sub(self.started[id.slot()]));
         }
         if let Some(output) = io.output(id) {
-            output.extend_from_slice(&frame::DISCONNECT);
+            packets::disconnect(output.buffer());
         }
         Ok(input.len())
     }
@@ -171,10 +171,7 @@ impl Service for ConnectBurst<'_> {
     }
 
     fn connected(&mut self, io: &mut Io, id: ConnectionToken) {
-        let packet = self.destination.connect_packet(Role::Idle(id.slot() as u32), true);
-        if let Some(output) = io.output(id) {
-            output.extend_from_slice(&packet);
-        }
+        self.destination.say_connect(io, id, Role::Idle(id.slot() as u32), true);
     }
 
     fn received(&mut self, io: &mut Io, id: ConnectionToken, input: &[u8]) -> usize {

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use ferrymq_mqtt_proto::{PacketKind, ReasonCode};
 use ferrymq_transport::{ConnectionToken, Io};
 
-use super::frame::{self, Frame};
-use super::{LoadError, Role};
+use super::{LoadError, Role, packets};
 use crate::latency::Latency;
 use crate::scenario::Plan;
 
@@ -27,9 +27,11 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// The CONNECT of a client.
-    pub fn connect_packet(&self, role: Role, clean: bool) -> Vec<u8> {
-        frame::connect(&self.client_id(role), clean, self.keep_alive_s)
+    /// Says CONNECT on connection `id`.
+    pub fn say_connect(&self, io: &mut Io, id: ConnectionToken, role: Role, clean: bool) {
+        if let Some(output) = io.output(id) {
+            packets::connect(&self.client_id(role), clean, self.keep_alive_s, output.buffer());
+        }
     }
 
     /// What the client is called; at most 23 characters, as MQTT 3.1 demands.
@@ -150,19 +152,23 @@ impl Fleet {
     pub fn connected(&mut self, io: &mut Io, id: ConnectionToken) {
         let Some(role) = self.role_of(id) else { return };
         let clean = !(self.plan.persistent && matches!(role, Role::Subscriber(_)));
-        let packet = self.destination.connect_packet(role, clean);
-        send(io, id, &packet);
+        self.destination.say_connect(io, id, role, clean);
     }
 
-    /// CONNACK or SUBACK. Says whether the connection became ready.
-    pub fn answered(&mut self, io: &mut Io, id: ConnectionToken, answer: &Frame) -> Result<bool, LoadError> {
+    /// CONNACK or SUBACK (`packet`) with `reason`. Says whether the connection became ready.
+    pub fn answered(
+        &mut self,
+        io: &mut Io,
+        id: ConnectionToken,
+        packet: PacketKind,
+        reason: ReasonCode,
+    ) -> Result<bool, LoadError> {
         let Some(&Member { role, started_us, .. }) = self.member(id) else { return Ok(false) };
-        let code = *answer.body.last().ok_or(frame::Malformed { first: answer.first })?;
-        if code >= 0x80 || (answer.kind() == 2 && code != 0) {
-            return Err(LoadError::Refused { role, packet: answer.kind(), code });
+        if reason.is_error() {
+            return Err(LoadError::Refused { role, packet, code: reason as u8 });
         }
-        if let (2, Role::Subscriber(number)) = (answer.kind(), role) {
-            send(io, id, &frame::subscribe(&self.plan.shape.filter(number), self.plan.qos));
+        if let (PacketKind::Connack, Role::Subscriber(number)) = (packet, role) {
+            self.subscribe(io, id, number);
             return Ok(false);
         }
         self.ready += 1;
@@ -171,15 +177,19 @@ impl Fleet {
         Ok(true)
     }
 
+    fn subscribe(&self, io: &mut Io, id: ConnectionToken, number: u32) {
+        if let Some(output) = io.output(id) {
+            packets::subscribe(&self.plan.shape.filter(number), self.plan.qos, output.buffer());
+        }
+    }
+
     /// Says DISCONNECT everywhere.
     pub fn disconnect(&self, io: &mut Io) {
-        self.members.iter().for_each(|m| send(io, m.token, &frame::DISCONNECT));
-    }
-}
-
-fn send(io: &mut Io, id: ConnectionToken, packet: &[u8]) {
-    if let Some(output) = io.output(id) {
-        output.extend_from_slice(packet);
+        for member in &self.members {
+            if let Some(output) = io.output(member.token) {
+                packets::disconnect(output.buffer());
+            }
+        }
     }
 }
 

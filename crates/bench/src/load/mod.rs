@@ -6,18 +6,18 @@
 mod books;
 mod connect_burst;
 mod fleet;
-mod frame;
+mod packets;
 mod publishers;
 mod traffic;
 
 use std::fmt;
 use std::time::Duration;
 
+use ferrymq_mqtt_proto::{DecodeError, PacketKind};
 use ferrymq_transport::{Closed, ConnectError, IoThread, Service, Settings, StartError};
 
 pub use connect_burst::run_connect_burst;
 pub use fleet::Destination;
-pub use frame::{Frame, Malformed, Template};
 pub use traffic::run_traffic;
 
 use crate::latency::Percentiles;
@@ -55,18 +55,26 @@ pub enum LoadError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// CONNACK or SUBACK with a refusal.
-    #[error("the server refused {role}: {} with code {code:#04x}", if *.packet == 2 { "CONNACK" } else { "SUBACK" })]
+    #[error("the server refused {role}: {packet:?} with code {code:#04x}")]
     Refused {
         /// Whom.
         role: Role,
-        /// 2 = CONNACK, 9 = SUBACK.
-        packet: u8,
+        /// CONNACK or SUBACK.
+        packet: PacketKind,
         /// The code.
         code: u8,
     },
     /// Bytes that are not MQTT.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
+    #[error("the server sent what is not MQTT 3.1.1: {0}")]
+    Malformed(#[from] DecodeError),
+    /// A packet that has no place there.
+    #[error("the server sent {packet:?} to {role}, where it has no place")]
+    OutOfPlace {
+        /// Whose connection.
+        role: Role,
+        /// What it sent.
+        packet: PacketKind,
+    },
     /// A connection ended in the middle of the run.
     #[error("{role} was closed while {phase}: {cause:?}{}", if *.server_gone { "; the server's process is gone" } else { "" })]
     Closed {
@@ -136,6 +144,9 @@ pub struct Outcome {
     pub complete: Option<Percentiles>,
     /// How long after the last message sent the last copy arrived.
     pub drain: Duration,
+    /// Whether a backlog was left at the end of the measured time, so that all `measured` figures, `start` and `end`
+    /// are those of the whole test until the last arrival.
+    pub backlogged: bool,
     /// Whether copies were still missing when waiting ended.
     pub drain_timed_out: bool,
     /// Meters before the first connection.

@@ -1,8 +1,9 @@
 //! The sending side: which publisher may send how much now, and its messages appended to its output.
 
+use ferrymq_mqtt_proto::client::PublishTemplate;
 use ferrymq_transport::{ConnectionToken, Io};
 
-use super::frame::Template;
+use super::packets;
 use crate::scenario::{Load, Plan};
 use crate::stamp::Stamp;
 
@@ -18,7 +19,7 @@ const PACE_US: u64 = 100;
 struct Publisher {
     /// `None` until it is ready.
     token: Option<ConnectionToken>,
-    template: Template,
+    template: PublishTemplate,
     /// Number of its next message = messages sent.
     next: u64,
     /// Sent above QoS 0 and not yet acknowledged (PUBACK, PUBCOMP).
@@ -52,7 +53,7 @@ impl Publishers {
     pub fn new(plan: &Plan, run: u32) -> Self {
         let publisher = |stream| Publisher {
             token: None,
-            template: Template::new(&plan.shape.topic(stream), plan.qos, plan.size),
+            template: packets::template(&plan.shape.topic(stream), plan.qos, plan.size),
             next: 0,
             in_flight: 0,
             packet_id: 0,
@@ -200,7 +201,7 @@ impl Publishers {
             publisher.packet_id = publisher.packet_id.checked_add(1).unwrap_or(1);
         }
         let stamp = Stamp { run: self.run, stream, sequence, intended_us };
-        publisher.template.append(output, publisher.packet_id, &stamp);
+        publisher.template.write(publisher.packet_id, &stamp.to_bytes(), output);
     }
 
     /// Messages publisher `stream` has sent.

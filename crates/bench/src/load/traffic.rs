@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use ferrymq_mqtt_proto::{Ack, Packet, PacketKind, Publish, QoS, ReasonCode, decode};
 use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service};
 
 use super::books::{Books, Broadcasts};
 use super::fleet::{Destination, Fleet};
-use super::frame::{Frame, Malformed};
 use super::publishers::Publishers;
-use super::{LoadError, Observer, Outcome, Player, Role, play};
-use crate::meter::Meter;
+use super::{LoadError, Observer, Outcome, Player, Role, packets, play};
+use crate::meter::{Meter, Reading};
 use crate::progress::Ticker;
 use crate::scenario::{Load, Plan, Shape};
 
@@ -28,6 +28,8 @@ const DRAIN_MAX_US: u64 = 60_000_000;
 const FEW_PACKETS: u32 = 64;
 /// … is followed by a rest: at 1 million messages a second 50 arrive in it, a fortieth of the smallest window.
 const REST: Duration = Duration::from_micros(50);
+/// A longer wait for the last copies than this is a backlog.
+const BACKLOG: Duration = Duration::from_millis(500);
 /// After the last copy, duplicates may still come for this long.
 const SETTLE_US: u64 = 100_000;
 
@@ -79,6 +81,8 @@ struct Traffic<'a> {
     phase_since_us: u64,
     /// Start of the measured time as it really was; 0 before.
     measured_from_us: u64,
+    /// When sending began, and the meters then.
+    begun: (u64, Reading),
     /// When something last arrived or became ready, looked at every `LOOK_US`.
     moved_us: u64,
     moved_mark: u64,
@@ -107,6 +111,7 @@ impl<'a> Traffic<'a> {
             phase: Phase::Connecting,
             phase_since_us: 0,
             measured_from_us: 0,
+            begun: (0, Reading::default()),
             moved_us: 0,
             moved_mark: 0,
             replies: Vec::new(),
@@ -136,16 +141,19 @@ impl<'a> Traffic<'a> {
     ) -> Result<usize, LoadError> {
         let now_us = io.clock().now_us();
         let mut consumed = 0;
-        while let Some(frame) = Frame::split(&input[consumed..])? {
-            consumed += frame.size;
+        while let Some((packet, size)) = decode(&input[consumed..], packets::VERSION, u32::MAX)? {
+            consumed += size;
             self.packets += 1;
-            match (role, frame.kind()) {
-                (Role::Subscriber(subscriber), 3) => self.delivery(subscriber, &frame, now_us)?,
-                (Role::Publisher(stream), 4 | 7) => self.publishers.acknowledged(stream),
-                (Role::Publisher(_), 5) => self.reply(0x62, frame.packet_id()?),
-                (Role::Subscriber(_), 6) => self.reply(0x70, frame.packet_id()?),
-                (_, 2 | 9) => self.answer(io, id, role, &frame)?,
-                _ => return Err(Malformed { first: frame.first }.into()),
+            match (role, packet) {
+                (Role::Subscriber(subscriber), Packet::Publish(publish)) => {
+                    self.delivery(subscriber, &publish, now_us)
+                }
+                (Role::Publisher(stream), Packet::Puback(_) | Packet::Pubcomp(_)) => {
+                    self.publishers.acknowledged(stream)
+                }
+                (Role::Publisher(_), Packet::Pubrec(ack)) => self.reply(PacketKind::Pubrel, ack.packet_id),
+                (Role::Subscriber(_), Packet::Pubrel(ack)) => self.reply(PacketKind::Pubcomp, ack.packet_id),
+                (_, other) => self.answer(io, id, role, &other)?,
             }
         }
         if !self.replies.is_empty() {
@@ -158,21 +166,20 @@ impl<'a> Traffic<'a> {
     }
 
     #[inline]
-    fn delivery(&mut self, subscriber: u32, frame: &Frame, now_us: u64) -> Result<(), LoadError> {
-        let (packet_id, payload) = frame.publish()?;
-        if let Some(packet_id) = packet_id {
-            // PUBACK for QoS 1, PUBREC for QoS 2.
-            self.reply(if frame.first & 0b0100 == 0 { 0x40 } else { 0x50 }, packet_id);
+    fn delivery(&mut self, subscriber: u32, publish: &Publish, now_us: u64) {
+        match publish.qos {
+            QoS::AtMostOnce => {}
+            QoS::AtLeastOnce => self.reply(PacketKind::Puback, publish.packet_id),
+            QoS::ExactlyOnce => self.reply(PacketKind::Pubrec, publish.packet_id),
         }
-        if let Some((stream, copies)) = self.books.enter(subscriber, payload, now_us) {
+        if let Some((stream, copies)) = self.books.enter(subscriber, publish.payload, now_us) {
             self.publishers.delivered(stream, copies);
         }
-        Ok(())
     }
 
     #[inline]
-    fn reply(&mut self, first: u8, [high, low]: [u8; 2]) {
-        self.replies.extend_from_slice(&[first, 2, high, low]);
+    fn reply(&mut self, packet: PacketKind, packet_id: u16) {
+        Ack::success(packet_id).encode(packet, packets::VERSION, &mut self.replies);
     }
 
     #[cold]
@@ -181,9 +188,15 @@ impl<'a> Traffic<'a> {
         io: &mut Io,
         id: ConnectionToken,
         role: Role,
-        frame: &Frame,
+        answer: &Packet,
     ) -> Result<(), LoadError> {
-        if let (true, Role::Publisher(stream)) = (self.fleet.answered(io, id, frame)?, role) {
+        let packet = answer.kind();
+        let reason = match answer {
+            Packet::Connack(connack) => connack.reason,
+            Packet::Suback(suback) => suback.reasons().next().unwrap_or(ReasonCode::UnspecifiedError),
+            _ => return Err(LoadError::OutOfPlace { role, packet }),
+        };
+        if let (true, Role::Publisher(stream)) = (self.fleet.answered(io, id, packet, reason)?, role) {
             self.publishers.connected(stream, id);
         }
         Ok(())
@@ -213,6 +226,7 @@ impl<'a> Traffic<'a> {
         self.outcome.connect_latency = self.fleet.latency.percentiles();
         let from = now_us + self.plan.warmup.as_micros() as u64;
         self.books.window_us = from..from + self.plan.duration.as_micros() as u64;
+        self.begun = (now_us, self.meter.read_cpu());
         self.enter(Phase::Running, now_us);
         self.publishers.start(now_us);
     }
@@ -264,10 +278,25 @@ impl<'a> Traffic<'a> {
         self.outcome.latency = self.books.latency.percentiles();
         self.outcome.complete = self.books.broadcasts.as_ref().and_then(|b| b.complete.percentiles());
         self.outcome.drain = Duration::from_micros(self.moved_us.saturating_sub(self.phase_since_us));
+        if self.outcome.drain > BACKLOG {
+            self.measure_to_the_end();
+        }
         self.outcome.drain_timed_out = now_us - self.phase_since_us > DRAIN_MAX_US;
         self.enter(Phase::Stopping, now_us);
         self.fleet.disconnect(io);
         io.stop();
+    }
+
+    /// A server that acknowledges first and delivers later has not done the measured time's work at its end: then rate
+    /// and cost are those of the whole test, from the first message to the last arrival.
+    fn measure_to_the_end(&mut self) {
+        let (begun_us, reading) = self.begun;
+        self.outcome.backlogged = true;
+        self.outcome.measured = Duration::from_micros(self.moved_us - begun_us);
+        self.outcome.measured_sent = self.outcome.sent;
+        self.outcome.measured_received = self.books.delivered;
+        self.outcome.start = reading;
+        self.outcome.end = Reading { server_rss: self.outcome.end.server_rss, ..self.meter.read_cpu() };
     }
 
     /// Watches for movement, dropped messages and a dead server; reports progress.
