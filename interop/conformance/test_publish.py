@@ -356,7 +356,7 @@ def test_a_refused_qos_2_identifier_is_free_for_a_new_message(connect, name):
     if found is None or found.kind != PUBREC or found.reason < 0x80:
         pytest.skip("the server does not refuse a payload that breaks its format by PUBREC")
     peer.send(wire.publish(V5, f"{name}/good", b"x", 2, 9))
-    assert peer.expect(PUBREC).reason == 0
+    assert peer.answer(PUBREC).reason == 0
     peer.send(wire.acknowledge(PUBREL, 9))
     peer.answer(PUBCOMP)
     assert peer.delivery().topic == f"{name}/good"
