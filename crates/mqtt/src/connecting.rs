@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ferrymq_message::Timestamp;
-use ferrymq_mqtt_proto::server::{Accept, Farewell};
+use ferrymq_mqtt_proto::server::{Accept, Farewell, State};
 use ferrymq_mqtt_proto::{Diagnostics, ReasonCode};
 use ferrymq_transport::ConnectionToken;
 
@@ -94,6 +94,7 @@ impl MqttService {
         session_present: bool,
         session_expiry_s: u32,
         now: Timestamp,
+        commands: &mut Vec<Command>,
     ) {
         let Some(client) = self.clients.get_mut(token) else { return };
         let handshake = client.handshake.take().unwrap_or_default();
@@ -107,6 +108,10 @@ impl MqttService {
             ..Accept::default()
         };
         client.connection.accept(now.0, &accept, output.buffer());
+        if client.connection.state() != State::Connected {
+            let text = "the client takes no packets as large as CONNACK";
+            return self.turn_away(net, token, ReasonCode::PacketTooLarge, text, commands);
+        }
         client.connected = true;
         let was_paused = std::mem::take(&mut client.paused);
         arm(net, token, &client.connection);

@@ -64,7 +64,14 @@ impl MqttService {
                 self.release(net, token_of(*connection), *tag, *found);
             }
             Effect::Connected { connection, session_present, session_expiry_s } => {
-                self.connected(net, token_of(*connection), *session_present, *session_expiry_s, now);
+                self.connected(
+                    net,
+                    token_of(*connection),
+                    *session_present,
+                    *session_expiry_s,
+                    now,
+                    commands,
+                );
             }
             Effect::Refused { connection, reason } => self.refused(net, token_of(*connection), *reason),
             Effect::Subscribed { connection, request, outcomes } => {

@@ -329,3 +329,13 @@ fn the_queue_manager_closes_with_its_reason() {
         assert!(broker.commands.is_empty(), "the queue manager knows");
     }
 }
+
+#[test]
+fn a_client_that_takes_no_connack_is_closed() {
+    let mut broker = Broker::new();
+    let client = broker.accept(Version::V5);
+    let connect = Connect { maximum_packet_size: Some(6), ..Connect::new(Version::V5, "tiny") };
+    broker.send(client, &Packet::Connect(connect));
+    broker.expect_closed(client, &[Packet::Connack(Connack::new(ReasonCode::PacketTooLarge))]);
+    assert_eq!(broker.service.statistics().connected, 0);
+}
