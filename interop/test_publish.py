@@ -2,8 +2,6 @@
 
 import pytest
 
-from paho_client import UNREAD
-
 VERSIONS = ["3.1", "3.1.1", "5"]
 
 
@@ -66,16 +64,6 @@ def test_sixteen_mebibytes_or_the_server_s_limit_arrive_whole(client, topic):
     subscriber.subscribe(topic)
     publisher.publish(topic, body, qos=1)
     assert subscriber.receive(timeout=60).payload == body
-
-
-def test_a_packet_beyond_the_server_s_limit_ends_the_connection_with_its_reason(client, topic, own_broker):
-    publisher = client()
-    limit = getattr(publisher.connack_properties, "MaximumPacketSize", None)
-    if limit is None:
-        pytest.skip("this broker names no maximum packet size")
-    publisher.send(topic, b"x" * (limit + 1), qos=1)
-    reason, from_server, _ = publisher.await_disconnect(timeout=60)
-    assert (from_server and reason in (0x95, UNREAD)) or not own_broker
 
 
 def test_a_binary_payload_arrives_unchanged(client, topic, version):

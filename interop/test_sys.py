@@ -18,7 +18,8 @@ def test_the_server_says_its_version_and_how_long_it_has_been_up(client):
 def test_the_number_of_connected_clients_is_told(client):
     watcher = client()
     watcher.subscribe("$SYS/broker/clients/connected")
-    assert int(watcher.receive(timeout=30).payload) >= 1
+    while int(watcher.receive(timeout=30).payload) < 1:
+        pass
 
 
 def test_no_wildcard_at_the_first_level_sees_them(client, topic):
