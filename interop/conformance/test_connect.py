@@ -5,6 +5,7 @@ import time
 
 import pytest
 import wire
+from peer import Ended, Silent
 from received import split
 from statements import both_versions, shows_311, shows_5
 from wire import CONNACK, DISCONNECT, PINGRESP, PUBLISH, SUBACK, V5, V31, V311, Will
@@ -434,3 +435,22 @@ def test_there_is_one_connack(connect, version):
     peer = connect(version)
     assert all(p.kind != CONNACK for p in peer.fence())
     assert peer.leave() == []
+
+
+@both_versions
+@shows_311("3.1.2-24")
+@shows_5("3.1.2-22")
+def test_pieces_of_a_packet_do_not_keep_a_connection_alive(connect, version):
+    peer = connect(version, keep_alive=1)
+    began, packet = time.monotonic(), wire.publish(version, "t", b"x" * 100)
+    for byte in packet:
+        try:
+            peer.send(bytes([byte]))
+            peer.receive(within=0.25)
+        except Silent:
+            assert time.monotonic() - began < 3, "each piece was taken for a packet"
+        except Ended:
+            break
+        else:
+            break  # DISCONNECT
+    assert 1.0 < time.monotonic() - began < 3

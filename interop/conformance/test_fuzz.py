@@ -30,10 +30,13 @@ def conversation(version, name, dice):
     return packets + ([wire.disconnect()] if dice.random() < 0.5 else [])
 
 
+PUBLISH_PROPERTIES = [("message_expiry", 1), ("content_type", "c"), ("response_topic", "r"), ("topic_alias", 1),
+                      ("user_property", ("k", "v")), ("payload_format", 1)]
+
+
 def some_publish(version, name, dice):
     qos = dice.randrange(3)
-    props = dice.sample([("message_expiry", 1), ("content_type", "c"), ("response_topic", "r"), ("topic_alias", 1),
-                         ("user_property", ("k", "v")), ("payload_format", 1)], dice.randrange(5)) if version == V5 else ()
+    props = dice.sample(PUBLISH_PROPERTIES, dice.randrange(5)) if version == V5 else ()
     return wire.publish(version, f"fuzz/{name}", dice.randbytes(dice.randrange(50)), qos,
                         dice.randrange(1, 20) if qos else None, dice.random() < 0.2, bool(qos) and dice.random() < 0.3,
                         props)

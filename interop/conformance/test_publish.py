@@ -392,3 +392,114 @@ def test_the_topic_of_a_delivery_is_the_one_it_was_published_to(connect, name, v
     peer.subscribe(f"{name}/+/c")
     peer.publish(f"{name}/b/c", b"x")
     assert peer.expect(PUBLISH).topic == f"{name}/b/c"
+
+
+# Corners.
+
+
+@both_versions
+@shows_311("2.3.1-4", "4.3.2-1")
+@shows_5("2.2.1-4", "4.3.2-1")
+def test_both_sides_have_identifiers_of_their_own(connect, name, version):
+    peer, publisher = connect(version), connect(version)
+    peer.subscribe(name, qos=2)
+    publisher.publish(name, b"one", 1)
+    publisher.publish(name, b"two", 2)
+    one, two = peer.expect(PUBLISH), peer.expect(PUBLISH)
+    peer.send(wire.publish(version, f"{name}/x", b"", 1, one.packet_id),
+              wire.publish(version, f"{name}/x", b"", 2, two.packet_id))
+    assert (peer.expect(PUBACK).packet_id, peer.expect(PUBREC).packet_id) == (one.packet_id, two.packet_id)
+    peer.send(wire.acknowledge(PUBREC, two.packet_id), wire.acknowledge(PUBREL, two.packet_id))
+    assert {peer.receive().kind for _ in range(2)} == {PUBREL, PUBCOMP}
+    peer.send(wire.acknowledge(PUBACK, one.packet_id), wire.acknowledge(PUBCOMP, two.packet_id))
+    peer.alive()
+
+
+@both_versions
+@shows_311("4.5.0-1", "3.14.4-3")
+@shows_5("4.5.0-1")
+def test_a_publish_just_before_the_end_of_the_connection_is_delivered(connect, dial, name, version):
+    watcher = connect(version)
+    watcher.subscribe(name)
+    for number, ending in enumerate([wire.disconnect(), b""] * 5):
+        peer = dial(version)
+        peer.send(wire.connect(version, f"{name}-ends-{number}") + wire.publish(version, name, b"%d" % number) + ending)
+        peer.drop()
+    assert sorted(p.payload for p in watcher.deliveries(10)) == [b"%d" % n for n in range(10)]
+
+
+@pytest.mark.parametrize("listed", [
+    [("user_property", ("k" * 65_535, "v" * 65_535))],
+    [("user_property", (f"k{n}", f"v{n}")) for n in range(500)],
+    [("correlation_data", b"\xff" * 65_535)],
+    [("content_type", "c" * 65_535)],
+    [("correlation_data", b""), ("content_type", ""), ("user_property", ("", ""))],
+], ids=["long-pair", "500-pairs", "long-correlation", "long-content-type", "empty"])
+@shows_5("3.3.2-16", "3.3.2-17", "3.3.2-18", "3.3.2-20")
+def test_properties_of_any_size_are_forwarded(connect, name, listed):
+    peer = connect(V5)
+    peer.subscribe(name, qos=1)
+    peer.publish(name, b"x", 1, props=listed)
+    assert peer.delivery().properties == listed
+
+
+@shows_5("3.1.2-25", "3.3.2-11", "3.1.2-26")
+def test_a_message_left_out_for_its_size_establishes_no_alias(connect, name):
+    peer = connect(V5, props={"topic_alias_maximum": 5, "maximum_packet_size": 300})
+    peer.subscribe(f"{name}/t", qos=1)
+    publisher = connect(V5)
+    publisher.publish(f"{name}/t", b"x" * 1000, 1)
+    publisher.publish(f"{name}/t", b"a", 1)
+    publisher.publish(f"{name}/t", b"x" * 1000, 0)
+    publisher.publish(f"{name}/t", b"b", 0)
+    assert peer.aliased_deliveries(2)[0] == [f"{name}/t"] * 2
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@shows_5("3.3.2-12")
+def test_a_topic_alias_works_at_each_qos(connect, name, qos):
+    peer = connect(V5)
+    alias_maximum(peer)
+    watcher = connect(V5)
+    watcher.subscribe(f"{name}/#", qos=2)
+    for topic in (f"{name}/t", "", ""):
+        assert peer.publish(topic, b"x", qos, props={"topic_alias": 1}) == 0
+    found = [(p.topic, p.qos, p.property("topic_alias")) for p in watcher.deliveries(3)]
+    assert found == [(f"{name}/t", qos, None)] * 3
+
+
+@shows_5("3.3.2-5")
+def test_a_message_expires_while_the_receive_maximum_holds_it_back(connect, name, passing):
+    peer = connect(V5, props={"receive_maximum": 1})
+    peer.subscribe(name, qos=1)
+    publisher = connect(V5)
+    publisher.publish(name, b"held", 1)
+    publisher.publish(name, b"short", 1, props={"message_expiry": 1})
+    publisher.publish(name, b"last", 1)
+    held = peer.expect(PUBLISH)
+    passing(1.6)
+    peer.send(wire.acknowledge(PUBACK, held.packet_id))
+    assert peer.delivery().payload == b"last"
+
+
+PROPERTY_LENGTHS = {
+    "PUBLISH": lambda: wire.packet(PUBLISH, wire.string("t") + b"\x7f" + b"x" * 10, 0),
+    "PUBLISH of four bytes": lambda: wire.packet(PUBLISH, wire.string("t") + b"\xff\xff\xff\x7f" + b"x" * 10, 0),
+    "PUBLISH of five bytes": lambda: wire.packet(PUBLISH, wire.string("t") + b"\xff\xff\xff\xff\x7f" + b"x" * 10, 0),
+    "SUBSCRIBE": lambda: wire.packet(wire.SUBSCRIBE, b"\x00\x01\x7f" + wire.string("t") + b"\x00"),
+    "UNSUBSCRIBE": lambda: wire.packet(wire.UNSUBSCRIBE, b"\x00\x01\x7f" + wire.string("t")),
+    "PUBACK": lambda: wire.packet(PUBACK, b"\x00\x01\x00\x05"),
+    "AUTH": lambda: wire.packet(wire.AUTH, b"\x18\x7f\x15"),
+    "a string beyond its properties": lambda: wire.packet(
+        PUBLISH, wire.string("t") + wire.properties(b"\x03\x00\x20ab") + b"x" * 50, 0),
+    "a pair cut in the middle": lambda: wire.packet(
+        PUBLISH, wire.string("t") + wire.properties(b"\x26\x00\x01a") + b"\x00\x01b", 0),
+}
+
+
+@pytest.mark.parametrize("case", list(PROPERTY_LENGTHS))
+@shows_5("4.13.1-1")
+def test_a_property_length_that_lies_closes_the_connection(connect, case):
+    peer = connect(V5)
+    peer.send(PROPERTY_LENGTHS[case]())
+    peer.refused(0x81, 0x82)

@@ -172,3 +172,56 @@ def test_new_deliveries_of_a_resumed_session_avoid_the_identifiers_in_flight(con
     second = connect(version, name, **kept(version))
     found = [second.receive() for _ in range(4)]
     assert {p.packet_id for p in found[:3]} == held and found[3].packet_id not in held
+
+
+@shows_5("3.1.2-23", "4.1.0-2")
+def test_the_session_expiry_of_the_last_connection_counts(connect, name):
+    connect(V5, name, **kept(V5)).leave()
+    second = connect(V5, name, clean=False)  # expiry 0
+    assert second.connack.session_present
+    second.leave()
+    assert not connect(V5, name, clean=False).connack.session_present
+
+
+@pytest.mark.parametrize("old, new", [(V311, V5), (V5, V311)], ids=["3.1.1-to-5.0", "5.0-to-3.1.1"])
+@shows_311("3.1.2-4")
+@shows_5("3.1.2-5")
+def test_a_session_may_be_resumed_in_another_version(connect, name, old, new):
+    first = connect(old, name, **kept(old))
+    first.subscribe(f"{name}/t", qos=2)
+    publisher = connect(V5)
+    publisher.publish(f"{name}/t", b"begun", 2, props={"content_type": "c"})
+    sent = first.receive()
+    first.leave()
+    publisher.publish(f"{name}/t", b"queued", 1, props={"content_type": "c"})
+    second = connect(new, name, **kept(new))
+    assert second.connack.session_present
+    begun, queued = second.deliveries(2)
+    assert (begun.payload, begun.packet_id, begun.dup) == (b"begun", sent.packet_id, True)
+    assert queued.payload == b"queued"
+    if new == V5:
+        assert begun.property("content_type") == queued.property("content_type") == "c"
+
+
+@both_versions
+@shows_311("3.1.4-2", "4.1.0-1")
+@shows_5("3.1.4-3", "4.1.0-1")
+def test_of_many_connections_of_one_client_the_last_one_stands(connect, dial, name, version):
+    first = connect(version, name, **kept(version))
+    first.subscribe(f"{name}/t", qos=1)
+    peers = [connect(version, name, **kept(version)) for _ in range(30)]
+    for peer in [first, *peers[:-1]]:
+        peer.refused(0x8E)
+    connect(version).publish(f"{name}/t", b"x", 1)
+    assert peers[-1].delivery().payload == b"x"
+
+
+@both_versions
+@shows_311("3.1.3-5", "3.1.3-9")
+@shows_5("3.1.3-5", "3.1.3-8")
+def test_a_client_identifier_of_65535_bytes_is_accepted_or_refused(dial, name, version):
+    peer = dial(version)
+    connack = peer.handshake((name + "x" * 65_535)[:65_535])
+    assert connack.reason in ((0, 0x85) if version == V5 else (0, 2))
+    if connack.reason:
+        assert peer.until_end() == []

@@ -141,3 +141,35 @@ def test_a_shared_subscription_has_its_identifier(connect, name):
     peer.subscribe(f"$share/g/{name}", qos=1, props={"subscription_identifier": 5})
     peer.publish(name, b"x", 1)
     assert peer.delivery().all("subscription_identifier") == [5]
+
+
+@shows_5("4.8.2-1", "3.3.4-5")
+def test_a_shared_and_a_plain_subscription_of_one_client_are_two(connect, name):
+    peer = connect(V5)
+    peer.subscribe(f"$share/g/{name}/t", f"{name}/t", f"{name}/end")
+    publisher = connect(V5)
+    publisher.publish(f"{name}/t", b"x")
+    publisher.publish(f"{name}/end")
+    assert [p.payload for p in peer.until(f"{name}/end")] == [b"x", b"x"]
+
+
+@shows_5("4.8.2-1")
+def test_groups_of_one_name_with_different_filters_are_different_groups(connect, name):
+    peer = connect(V5)
+    peer.subscribe(f"$share/g/{name}/t", f"$share/g/{name}/+", f"{name}/x/end")
+    publisher = connect(V5)
+    publisher.publish(f"{name}/t", b"x")
+    publisher.publish(f"{name}/x/end")
+    assert len(peer.until(f"{name}/x/end")) == 2
+
+
+@shows_5("4.8.2-3", "3.1.2-23")
+def test_messages_wait_for_a_group_of_absent_members(connect, name):
+    first = connect(V5, name, **kept(V5))
+    first.subscribe(f"$share/g/{name}/t", qos=1)
+    first.leave()
+    publisher = connect(V5)
+    for number in range(5):
+        publisher.publish(f"{name}/t", b"%d" % number, 1)
+    second = connect(V5, name, **kept(V5))
+    assert [p.payload for p in second.deliveries(5)] == [b"%d" % n for n in range(5)]

@@ -6,7 +6,10 @@ import pytest
 from statements import FILES, statements
 
 # 5.0: the statements of appendix B by chapter. 3.1.1: the same count by hand.
-COUNTS = {"3.1.1": {"1": 3, "2": 9, "3": 95, "4": 26, "6": 4, "7": 4}, "5.0": {"1": 5, "2": 7, "3": 175, "4": 60, "6": 4}}
+COUNTS = {
+    "3.1.1": {"1": 3, "2": 9, "3": 95, "4": 26, "6": 4, "7": 4},
+    "5.0": {"1": 5, "2": 7, "3": 175, "4": 60, "6": 4},
+}
 
 
 @pytest.mark.parametrize("version", list(FILES))

@@ -7,7 +7,8 @@ from wire import V5, Will
 
 ILL_FORMED = {
     "a high surrogate": b"a\xed\xa0\x80", "a low surrogate": b"a\xed\xbf\xbf", "an overlong slash": b"\xc0\xaf",
-    "a lone continuation": b"a\x80b", "a cut sequence": b"a\xe2\x82", "a code point above U+10FFFF": b"\xf4\x90\x80\x80",
+    "a lone continuation": b"a\x80b", "a cut sequence": b"a\xe2\x82",
+    "a code point above U+10FFFF": b"\xf4\x90\x80\x80",
 }
 NUL = b"a\x00b"
 

@@ -315,3 +315,66 @@ def test_user_properties_in_subscribe_and_unsubscribe_are_accepted(connect, name
     assert peer.subscribe(name, props=listed) == [0]
     peer.send(wire.unsubscribe(V5, 9, [name], listed))
     assert peer.expect(UNSUBACK).reasons == [0]
+
+
+# Corners.
+
+
+@shows_5("3.8.3-3")
+def test_no_local_does_not_silence_another_subscription(connect, name):
+    peer = connect(V5)
+    peer.subscribe((f"{name}/t", NO_LOCAL), (f"{name}/+", 0), (f"{name}/x/end", 0))
+    peer.publish(f"{name}/t", b"own")
+    peer.publish(f"{name}/x/end")
+    assert [p.payload for p in peer.until(f"{name}/x/end")] == [b"own"]
+
+
+@both_versions
+@shows_311("3.8.4-4")
+@shows_5("3.8.4-5")
+def test_a_thousand_filters_fit_into_one_packet(connect, name, version):
+    peer = connect(version)
+    filters = [f"{name}/{n}/+" for n in range(1000)]
+    assert peer.subscribe(*filters, qos=1) == [1] * 1000
+    peer.publish(f"{name}/999/x", b"x", 1)
+    assert peer.delivery().topic == f"{name}/999/x"
+    assert peer.unsubscribe(*filters) == ([0] * 1000 if version == V5 else [])
+
+
+@both_versions
+@shows_311("3.8.4-4", "3.8.4-3")
+@shows_5("3.8.4-5", "3.8.4-3")
+def test_a_filter_twice_in_one_packet_counts_as_the_last(connect, name, version):
+    peer = connect(version)
+    assert peer.subscribe((f"{name}/t", 2), (f"{name}/t", 0), (f"{name}/end", 0)) == [2, 0, 0]
+    publisher = connect(version)
+    publisher.publish(f"{name}/t", b"x", 2)
+    publisher.publish(f"{name}/end")
+    assert [p.qos for p in peer.until(f"{name}/end")] == [0]
+
+
+@both_versions
+@pytest.mark.parametrize("bad", ["a/#/b", "a#", "+a", ""])
+@shows_311("4.7.1-2", "4.7.1-3", "4.7.3-1")
+@shows_5("4.7.1-1", "4.7.1-2", "4.7.3-1")
+def test_an_unsubscribe_of_a_filter_that_is_none_harms_nothing(connect, version, bad):
+    peer = connect(version)
+    peer.send(wire.unsubscribe(version, 1, [bad]))
+    found = peer.receive_or_last_words()
+    assert found is None or found.kind == UNSUBACK and found.reasons in ([], [0x11], [0x8F]) or found.reason in (
+        0x81, 0x82, 0x8F)
+
+
+@pytest.mark.parametrize("build", [
+    lambda bad: wire.subscribe(V5, 1, [("t", 0)], {"user_property": (bad, "v")}),
+    lambda bad: wire.unsubscribe(V5, 1, ["t"], {"user_property": ("k", bad)}),
+    lambda bad: wire.acknowledge(PUBACK, 1, 0, {"reason_string": bad}),
+    lambda bad: wire.acknowledge(PUBREL, 1, 0, {"user_property": ("k", bad)}),
+    lambda bad: wire.auth(0x18, {"authentication_method": bad}),
+], ids=["SUBSCRIBE", "UNSUBSCRIBE", "PUBACK", "PUBREL", "AUTH"])
+@pytest.mark.parametrize("bad", [b"\xed\xa0\x80", b"\xc0\x80", b"\x00"])
+@shows_5("1.5.4-1", "1.5.4-2", "1.5.7-1", "4.13.1-1")
+def test_a_bad_string_in_any_packet_closes_the_connection(connect, build, bad):
+    peer = connect(V5)
+    peer.send(build(bad))
+    peer.refused(0x81, 0x82)

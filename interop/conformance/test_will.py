@@ -218,3 +218,26 @@ def test_a_will_crosses_the_versions(connect, name):
     connect(V5, will=Will(f"{name}/will", b"five", 1, properties=WILL_PROPERTIES)).drop()
     connect(V311, will=Will(f"{name}/will", b"four", 1)).drop()
     assert {p.payload for p in old.deliveries(2)} == {p.payload for p in new.deliveries(2)} == {b"five", b"four"}
+
+
+@shows_5("3.1.2-8", "4.1.0-2")
+def test_a_disconnect_that_ends_the_session_publishes_its_delayed_will(connect, name):
+    watcher = watching(connect, V5, name)
+    peer = connect(V5, will=Will(f"{name}/will", properties={"will_delay": 600}), props={"session_expiry": 60})
+    peer.leave(0x04, {"session_expiry": 0})
+    assert watcher.delivery().payload == b"gone"
+
+
+@both_versions
+@shows_311("3.1.2-17", "3.3.1-10")
+@shows_5("3.1.2-15", "3.3.1-6")
+def test_an_empty_will_with_retain_removes_the_retained_message(connect, name, version):
+    watcher = watching(connect, version, name)
+    watcher.publish(f"{name}/will", b"kept", 1, retain=True)
+    assert watcher.delivery().payload == b"kept"
+    connect(version, will=Will(f"{name}/will", b"", retain=True)).drop()
+    assert watcher.delivery().payload == b""
+    later = connect(version)
+    later.subscribe(f"{name}/will", f"{name}/end")
+    later.publish(f"{name}/end")
+    assert later.until(f"{name}/end") == []
