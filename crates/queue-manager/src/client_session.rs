@@ -33,6 +33,8 @@ pub(crate) struct ClientSession {
     pub will: Option<Box<HeldWill>>,
     pub expiry_s: u32,
     pub receive_maximum: u16,
+    /// Confirmations for it that are delayed.
+    pub paced: u32,
     /// False until the record of its connect is durable: nothing may be sent before the answer to it.
     pub ready: bool,
     /// Records speak of it: it survives a restart.
@@ -49,6 +51,8 @@ pub(crate) struct Outgoing {
     pub window: DeliveryWindow,
     /// Of the next entry.
     pub next_sequence: u64,
+    /// When its client acknowledged something last.
+    pub settled_at: Timestamp,
 }
 
 /// A subscription as its session knows it.
@@ -93,6 +97,7 @@ impl ClientSession {
             will: None,
             expiry_s: 0,
             receive_maximum: u16::MAX,
+            paced: 0,
             ready: false,
             logged: false,
             awaiting: false,
@@ -143,11 +148,12 @@ impl ClientSession {
     }
 
     /// Whether the next message may be sent at once: nothing older waits.
-    pub fn is_idle(&self) -> bool {
+    pub fn is_idle(&self, bytes_max: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| {
             outgoing.queue.is_empty()
                 && !outgoing.window.has_unsent()
                 && outgoing.window.has_room(self.receive_maximum)
+                && outgoing.window.has_room_in_flight(bytes_max)
         })
     }
 

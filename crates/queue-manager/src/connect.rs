@@ -154,6 +154,7 @@ impl QueueManager {
     /// Takes the connection off a session. True if the session goes on without.
     fn detach(&mut self, key: SessionKey, with_will: bool, turn: &mut Turn<'_>) -> bool {
         self.sessions.detach(key);
+        self.sessions[key].paced = 0;
         self.sessions[key].detached_at = turn.now;
         if !with_will && self.sessions[key].will.take().is_some() && self.sessions[key].logged {
             self.log(&Record::WillCleared { queue: self.sessions[key].queue }, turn);

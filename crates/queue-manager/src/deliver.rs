@@ -31,11 +31,12 @@ impl QueueManager {
 
     /// Sends deliveries that have their tag and whose records are durable.
     fn send_assigned(&mut self, key: SessionKey, connection: ConnectionId, turn: &mut Turn<'_>) {
-        let durable = self.durable;
+        let (durable, bytes_max) = (self.durable, self.limits.inflight_bytes);
         loop {
             let session = &mut self.sessions[key];
             let Some(outgoing) = &mut session.outgoing else { return };
-            let Some(delivery) = outgoing.window.next_to_send(durable, session.receive_maximum) else {
+            let Some(delivery) = outgoing.window.next_to_send(durable, session.receive_maximum, bytes_max)
+            else {
                 return;
             };
             let Content::Resident(message) = &delivery.entry.content else { continue };
@@ -142,12 +143,16 @@ impl QueueManager {
         turn: &mut Turn<'_>,
     ) {
         let Some(key) = self.sessions.by_connection(connection) else { return };
+        if let Some(outgoing) = &mut self.sessions[key].outgoing {
+            outgoing.settled_at = turn.now;
+        }
         match settlement {
             Settlement::Received => self.received(key, connection, tag, turn),
             _ if self.may_end(key, tag, settlement) => self.finish(key, tag, turn),
             _ => {}
         }
         self.pump(key, turn);
+        self.release_paced(turn);
     }
 
     /// Whether the delivery stands where this settlement ends it. Answers out of turn change nothing.

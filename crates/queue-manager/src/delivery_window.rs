@@ -46,6 +46,8 @@ pub(crate) struct DeliveryWindow {
     unsent: u16,
     /// `0 <= in_flight <= unsettled`: those that are `Sent` or `Received`; what the receive maximum bounds.
     in_flight: u16,
+    /// What the messages of those take.
+    in_flight_bytes: u32,
 }
 
 impl DeliveryWindow {
@@ -79,9 +81,19 @@ impl DeliveryWindow {
         tag
     }
 
-    /// The next delivery to send if its record is durable and fewer than `receive_maximum` are in flight; it counts as
-    /// sent from here on.
-    pub fn next_to_send(&mut self, durable: Position, receive_maximum: u16) -> Option<&mut Unsettled> {
+    /// Whether another message may be sent, with so many bytes unacknowledged allowed: one may always.
+    pub fn has_room_in_flight(&self, bytes_max: u32) -> bool {
+        self.in_flight == 0 || self.in_flight_bytes < bytes_max
+    }
+
+    /// The next delivery to send if its record is durable, fewer than `receive_maximum` are in flight and they take less
+    /// than `bytes_max`; it counts as sent from here on.
+    pub fn next_to_send(
+        &mut self,
+        durable: Position,
+        receive_maximum: u16,
+        bytes_max: u32,
+    ) -> Option<&mut Unsettled> {
         while self.unsent > 0 {
             let at = self.deliveries.len() - usize::from(self.unsent);
             match &self.deliveries[at] {
@@ -91,12 +103,13 @@ impl DeliveryWindow {
                     return None;
                 }
                 Some(Unsettled { stage: DeliveryStage::Assigned { .. }, .. }) => {
-                    if self.in_flight >= receive_maximum {
+                    if self.in_flight >= receive_maximum || !self.has_room_in_flight(bytes_max) {
                         return None;
                     }
                     self.unsent -= 1;
                     self.in_flight += 1;
                     let delivery = self.deliveries[at].as_mut()?;
+                    self.in_flight_bytes = self.in_flight_bytes.saturating_add(delivery.entry.size);
                     delivery.stage = DeliveryStage::Sent;
                     return Some(delivery);
                 }
@@ -116,7 +129,10 @@ impl DeliveryWindow {
         let at = self.place_of(tag)?;
         let settled = self.deliveries.get_mut(at)?.take()?;
         self.unsettled -= 1;
-        self.in_flight -= u16::from(settled.is_in_flight());
+        if settled.is_in_flight() {
+            self.in_flight -= 1;
+            self.in_flight_bytes = self.in_flight_bytes.saturating_sub(settled.entry.size);
+        }
         self.drop_settled_front();
         Some(settled)
     }
@@ -130,7 +146,7 @@ impl DeliveryWindow {
             }
         }
         self.unsent = self.deliveries.len() as u16;
-        self.in_flight = self.iter().filter(|delivery| delivery.is_in_flight()).count() as u16;
+        self.count_in_flight();
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Unsettled> {
@@ -149,8 +165,11 @@ impl DeliveryWindow {
         }
         let place = self.place_of_any(delivery.tag).filter(|place| *place >= self.deliveries.len());
         let Some(place) = place else { return Err(delivery) };
+        if delivery.is_in_flight() {
+            self.in_flight += 1;
+            self.in_flight_bytes = self.in_flight_bytes.saturating_add(delivery.entry.size);
+        }
         self.deliveries.resize_with(place, || None);
-        self.in_flight += u16::from(delivery.is_in_flight());
         self.deliveries.push_back(Some(delivery));
         self.unsettled += 1;
         self.unsent = self.deliveries.len() as u16;
@@ -162,8 +181,16 @@ impl DeliveryWindow {
         self.first_tag = self.next_tag().0;
         self.unsettled = 0;
         self.unsent = 0;
-        self.in_flight = 0;
+        (self.in_flight, self.in_flight_bytes) = (0, 0);
         core::mem::take(&mut self.deliveries).into_iter().flatten()
+    }
+
+    fn count_in_flight(&mut self) {
+        let in_flight = self.iter().filter(|delivery| delivery.is_in_flight());
+        let (count, bytes) = in_flight.fold((0, 0u32), |(count, bytes), delivery| {
+            (count + 1, bytes.saturating_add(delivery.entry.size))
+        });
+        (self.in_flight, self.in_flight_bytes) = (count, bytes);
     }
 
     fn place_of(&self, tag: DeliveryTag) -> Option<usize> {

@@ -12,13 +12,15 @@ fn entry(sequence: u64) -> Entry {
         position: Position(0),
         delivery: DeliveryOptions::default(),
         identifiers: None,
-        size: 0,
+        size: 1,
     }
 }
 
 fn send_all(window: &mut DeliveryWindow) -> alloc::vec::Vec<u16> {
-    core::iter::from_fn(|| window.next_to_send(Position(u64::MAX), 100).map(|delivery| delivery.tag.0))
-        .collect()
+    core::iter::from_fn(|| {
+        window.next_to_send(Position(u64::MAX), 100, 100_000).map(|delivery| delivery.tag.0)
+    })
+    .collect()
 }
 
 #[test]
@@ -51,10 +53,10 @@ fn a_delivery_waits_until_its_record_is_durable() {
     let mut window = DeliveryWindow::default();
     window.assign(entry(0), Position(10));
     window.assign(entry(1), Position(20));
-    assert!(window.next_to_send(Position(9), 100).is_none());
-    assert_eq!(window.next_to_send(Position(10), 100).map(|d| d.tag), Some(DeliveryTag(1)));
-    assert!(window.next_to_send(Position(10), 100).is_none());
-    assert!(window.next_to_send(Position(20), 100).is_some());
+    assert!(window.next_to_send(Position(9), 100, 1000).is_none());
+    assert_eq!(window.next_to_send(Position(10), 100, 1000).map(|d| d.tag), Some(DeliveryTag(1)));
+    assert!(window.next_to_send(Position(10), 100, 1000).is_none());
+    assert!(window.next_to_send(Position(20), 100, 1000).is_some());
     assert!(!window.has_unsent());
 }
 
@@ -122,9 +124,23 @@ fn after_a_reconnect_with_a_smaller_receive_maximum_the_rest_waits() {
     }
     send_all(&mut window);
     window.rewind();
-    assert!(window.next_to_send(Position(0), 2).is_some());
-    assert!(window.next_to_send(Position(0), 2).is_some());
-    assert!(window.next_to_send(Position(0), 2).is_none());
+    assert!(window.next_to_send(Position(0), 2, 1000).is_some());
+    assert!(window.next_to_send(Position(0), 2, 1000).is_some());
+    assert!(window.next_to_send(Position(0), 2, 1000).is_none());
     window.settle(DeliveryTag(1));
-    assert_eq!(window.next_to_send(Position(0), 2).map(|delivery| delivery.tag), Some(DeliveryTag(3)));
+    assert_eq!(window.next_to_send(Position(0), 2, 1000).map(|delivery| delivery.tag), Some(DeliveryTag(3)));
+}
+
+#[test]
+fn what_is_unacknowledged_is_bounded_in_bytes_but_one_message_always_goes() {
+    let mut window = DeliveryWindow::default();
+    for n in 0..3 {
+        window.assign(Entry { size: 60, ..entry(n) }, Position(0));
+    }
+    assert!(window.next_to_send(Position(0), 100, 50).is_some());
+    assert!(window.next_to_send(Position(0), 100, 50).is_none());
+    assert!(window.next_to_send(Position(0), 100, 100).is_some());
+    window.settle(DeliveryTag(1));
+    window.settle(DeliveryTag(2));
+    assert!(window.next_to_send(Position(0), 100, 50).is_some());
 }

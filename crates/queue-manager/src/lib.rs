@@ -15,6 +15,7 @@ mod delivery_window;
 mod effect;
 mod journal;
 mod limits;
+mod pacing;
 mod publish;
 mod queue_entry;
 mod queue_manager;

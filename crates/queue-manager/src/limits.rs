@@ -20,6 +20,14 @@ pub struct Limits {
     /// Messages that wait in memory for one session that ends with its connection; the next one discards the oldest
     /// that was not sent yet, and is counted.
     pub volatile_queue_depth: u32,
+    /// Bytes of QoS 1 and 2 messages sent to one client and not acknowledged, one message excepted, whatever its
+    /// receive maximum: what a client that does not read can make the server buffer.
+    pub inflight_bytes: u32,
+    /// Messages that wait in memory for one session beyond which publishers to it are slowed down: their
+    /// acknowledgements come when it has caught up.
+    pub pacing_depth: u32,
+    /// Milliseconds that an acknowledgement is delayed by that at most; 0 switches it off.
+    pub pacing_ms: u32,
     /// Retained messages.
     pub retained_messages: u32,
     /// Bytes of retained messages.
@@ -39,6 +47,9 @@ impl Default for Limits {
             topic_levels: 128,
             queue_depth: 10_000_000,
             volatile_queue_depth: 1_000_000,
+            inflight_bytes: 8 << 20,
+            pacing_depth: 2_000,
+            pacing_ms: 200,
             retained_messages: 1_000_000,
             retained_bytes: 1 << 30,
             memory_budget: 1 << 30,

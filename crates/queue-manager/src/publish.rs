@@ -84,7 +84,7 @@ impl QueueManager {
     ) {
         let Some(connection) = self.sessions[key].connection else { return };
         let effect = Effect::Confirm { connection, tag, stage, outcome: distributed.outcome };
-        self.answer(key, distributed.after, effect, turn);
+        self.answer_paced(key, distributed.after, effect, turn);
     }
 
     /// Brings a message to all its receivers and, if it is to be retained, to its topic. `incoming` is the tag that
@@ -208,7 +208,7 @@ impl QueueManager {
         turn: &mut Turn<'_>,
     ) {
         let session = &mut self.sessions[key];
-        let live = session.live().filter(|_| session.is_idle());
+        let live = session.live().filter(|_| session.is_idle(self.limits.inflight_bytes));
         let outgoing = session.outgoing.get_or_insert_default();
         let entry = Entry {
             sequence: outgoing.take_sequence(),
@@ -222,10 +222,15 @@ impl QueueManager {
         self.statistics.resident_bytes += entry.resident_bytes();
         let Some(connection) = live else {
             outgoing.queue.push_back(entry);
+            self.note_depth(key, turn.now);
             return self.bound_volatile_queue(key);
         };
         let tag = outgoing.window.assign(entry, Position::default());
-        outgoing.window.next_to_send(Position::EVERYTHING, session.receive_maximum);
+        outgoing.window.next_to_send(
+            Position::EVERYTHING,
+            session.receive_maximum,
+            self.limits.inflight_bytes,
+        );
         turn.out.targets.push(Target {
             connection,
             tag,

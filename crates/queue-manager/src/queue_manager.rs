@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use ferrymq_message::Timestamp;
 use ferrymq_topic::{RetainedTree, TopicLimits};
 
+use crate::pacing::Pacing;
 use crate::record::{PutTarget, Record};
 use crate::retained::Retained;
 use crate::session_table::{SessionKey, SessionTable};
@@ -30,6 +31,7 @@ pub struct QueueManager {
     pub(crate) connecting: Vec<(Position, ConnectionId)>,
     /// The position that the last held effect waits for; held effects leave in order.
     pub(crate) last_held: Position,
+    pub(crate) pacing: Pacing,
     pub(crate) next_queue: u64,
     pub(crate) statistics: Statistics,
     /// The record being written, reused.
@@ -63,6 +65,7 @@ impl QueueManager {
             awaiting: Vec::new(),
             connecting: Vec::new(),
             last_held: Position::default(),
+            pacing: Pacing::default(),
             next_queue: 1,
             statistics: Statistics::default(),
             scratch: Vec::new(),
@@ -75,6 +78,7 @@ impl QueueManager {
     /// Carries out one command. Commands of connections that the queue manager has closed are ignored.
     pub fn apply(&mut self, command: Command, now: Timestamp, journal: &mut dyn Journal, out: &mut Outbox) {
         let turn = &mut Turn { now, journal, out };
+        self.pacing.met = None;
         match command {
             Command::Publish(publish) => self.publish(publish, turn),
             Command::Settle { connection, tag, settlement } => self.settle(connection, tag, settlement, turn),
@@ -108,7 +112,7 @@ impl QueueManager {
 
     /// When [`QueueManager::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.next_paced()).min()
     }
 
     /// Publishes the wills and ends the sessions that are due.
@@ -117,6 +121,7 @@ impl QueueManager {
         while let Some((key, timer)) = self.timers.pop_due(now) {
             self.timer_fired(key, timer, turn);
         }
+        self.release_paced(turn);
     }
 
     /// What was counted, and how much there is.

@@ -276,5 +276,5 @@ fn build_outgoing(
             queue.push_back(delivery.entry);
         }
     }
-    Outgoing { queue, window, next_sequence: last_sequence }
+    Outgoing { queue, window, next_sequence: last_sequence, settled_at: Timestamp::default() }
 }

@@ -45,7 +45,7 @@ impl QueueManager {
             let found = (0..count).map(|step| (group.turn + step) % count).find(|at| {
                 let session = &self.sessions[group.members[*at].session];
                 match fitness {
-                    Fitness::Idle => session.live().is_some() && session.is_idle(),
+                    Fitness::Idle => session.live().is_some() && session.is_idle(self.limits.inflight_bytes),
                     Fitness::Connected => session.live().is_some(),
                     Fitness::Away => true,
                 }

@@ -51,6 +51,14 @@ section! {
         /// oldest that was not sent yet, and is counted.
         volatile_queue_depth: u32 = Core::default().volatile_queue_depth, unit "messages",
             range 1..=1_000_000_000;
+        /// Bytes of QoS 1 and 2 messages sent to one client and not acknowledged, one message excepted, whatever its
+        /// receive maximum: what a client that does not read can make the server buffer.
+        inflight_bytes: u32 = Core::default().inflight_bytes, unit "bytes", range 1_024..=1_073_741_824;
+        /// Messages that wait in memory for one session beyond which publishers to it are slowed down: their
+        /// acknowledgements come when it has caught up.
+        pacing_depth: u32 = Core::default().pacing_depth, unit "messages", range 1..=1_000_000_000;
+        /// How long an acknowledgement is delayed by that at most. 0: never.
+        pacing_ms: u32 = Core::default().pacing_ms, unit "milliseconds", range 0..=10_000;
         /// Retained messages.
         retained_messages: u32 = Core::default().retained_messages, unit "messages", range 0..=1_000_000_000;
         /// Bytes of retained messages.
@@ -75,9 +83,9 @@ section! {
         /// QoS 1 and 2 messages that one client may have under way to the server (Receive Maximum).
         receive_maximum: u16 = 1_024, unit "messages", range 1..=65_535;
         /// QoS 1 and 2 messages under way to one client of MQTT 3, which can't say how many it takes.
-        inflight_mqtt3: u16 = 1_024, unit "messages", range 1..=65_535;
+        inflight_mqtt3: u16 = 65_535, unit "messages", range 1..=65_535;
         /// The same to one client of MQTT 5 at most, which says how many it takes (up to 65535).
-        inflight_mqtt5: u16 = 8_192, unit "messages", range 1..=65_535;
+        inflight_mqtt5: u16 = 65_535, unit "messages", range 1..=65_535;
         /// Topic aliases that one client may use towards the server (Topic Alias Maximum).
         topic_alias_max: u16 = 64, unit "aliases", range 0..=65_535;
         /// Topic aliases that the server uses towards one client, if the client allows as many.
@@ -175,6 +183,9 @@ impl QueueManagerLimits {
             topic_levels: self.topic_levels,
             queue_depth: self.queue_depth,
             volatile_queue_depth: self.volatile_queue_depth,
+            inflight_bytes: self.inflight_bytes,
+            pacing_depth: self.pacing_depth,
+            pacing_ms: self.pacing_ms,
             retained_messages: self.retained_messages,
             retained_bytes: self.retained_bytes,
             memory_budget: self.memory_budget,
