@@ -5,6 +5,9 @@ identifiers were received) over reconnects, as MQTT 4.1 asks of clients. Run it 
 
     .venv/bin/python interop/kill_loop.py --rounds 2000
 
+Sleepers subscribe, get a backlog and stay away until the end: their messages outlive every crash. With a small log
+(files of 64 KiB, freed as soon as may be) these messages are written anew many times over.
+
 Counted as wrong: an acknowledged message that never arrives, a QoS 2 message that arrives twice, a QoS 1 message that
 arrives twice with neither the DUP flag nor a crash or a resend to explain it, first deliveries of a publisher out of
 order, a session that is gone, a server that ends by itself or does not start."""
@@ -19,64 +22,14 @@ import time
 
 import raw_mqtt as mqtt
 from server import Server
+from tally import Tally
 
 WINDOW = 100
 MAX_BEHIND = 4_000
 STALL_S = 20
 LONGEST_ROUND_S = 0.9
-
-
-class Tally:
-    """What was sent, acknowledged and received, by publisher, and every breach of a promise."""
-
-    def __init__(self):
-        self.crashes, self.sent, self.acknowledged, self.received = 0, 0, 0, 0
-        self.redelivered, self.duplicates, self.unmarked, self.disorder = 0, 0, 0, 0
-        self.sessions_lost = 0
-        self.acked, self.resent, self.first = {}, {}, {}
-        self.latest = {}
-
-    def on_sent(self, publisher, number, again):
-        if again:
-            self.resent.setdefault(publisher, set()).add(number)
-        else:
-            self.sent += 1
-
-    def on_acknowledged(self, publisher, number):
-        numbers = self.acked.setdefault(publisher, set())
-        self.acknowledged += number not in numbers
-        numbers.add(number)
-
-    def on_received(self, publisher, number, qos, dup):
-        first = self.first.setdefault(publisher, {})
-        if number in first:
-            self.on_again(publisher, number, qos, dup, first[number])
-            return
-        first[number] = self.crashes
-        self.received += 1
-        self.disorder += number < self.latest.get(publisher, -1)
-        self.latest[publisher] = max(number, self.latest.get(publisher, -1))
-
-    def on_again(self, publisher, number, qos, dup, first_at):
-        if qos == 2:
-            self.duplicates += 1
-        else:
-            self.redelivered += 1
-            explained = dup or first_at != self.crashes or number in self.resent.get(publisher, ())
-            self.unmarked += not explained
-
-    @property
-    def lost(self):
-        return sum(len(numbers - self.first.get(p, {}).keys()) for p, numbers in self.acked.items())
-
-    def breaches(self):
-        names = ("lost", "duplicates", "unmarked", "disorder", "sessions_lost")
-        return {name: getattr(self, name) for name in names if getattr(self, name)}
-
-    def __str__(self):
-        return (f"rounds {self.crashes}  sent {self.sent}  acknowledged {self.acknowledged}  received {self.received}  "
-                f"lost {self.lost}  duplicates {self.duplicates} (QoS 2)  redelivered {self.redelivered} (QoS 1)  "
-                f"unmarked {self.unmarked}  out of order {self.disorder}  sessions lost {self.sessions_lost}")
+BACKLOG = 300
+SMALL_LOG = "[queue_manager.log]\nextent_size = 65536\nreclaim_after = 1048576\n"
 
 
 class Session:
@@ -118,13 +71,18 @@ class Session:
     def send(self, data):
         self.connection.output += data
 
+    def disconnect(self):
+        """Goes away; the session stays."""
+        self.connection.close()
+        self.connection, self.connected = None, False
+
 
 class Publisher(Session):
     """Sends numbered messages, at most WINDOW of them unacknowledged."""
 
-    def __init__(self, name, qos, tally):
+    def __init__(self, name, qos, tally, tree="kill"):
         super().__init__(name, tally)
-        self.qos, self.topic = qos, f"kill/{qos}/{name}"
+        self.qos, self.topic = qos, f"{tree}/{qos}/{name}"
         self.number, self.mid, self.paused = 0, 0, False
         self.inflight = {}
 
@@ -169,13 +127,14 @@ class Publisher(Session):
 class Subscriber(Session):
     """Takes messages; at QoS 2 it remembers the identifiers that are not released yet."""
 
-    def __init__(self, name, qos, tally):
+    def __init__(self, name, qos, tally, tree="kill"):
         super().__init__(name, tally)
-        self.qos, self.subscribed, self.unreleased = qos, False, set()
+        self.qos, self.filter = qos, f"{tree}/{qos}/+"
+        self.subscribed, self.unreleased = False, set()
 
     def resume(self):
         if not self.subscribed:
-            self.send(mqtt.subscribe(1, f"kill/{self.qos}/+", self.qos))
+            self.send(mqtt.subscribe(1, self.filter, self.qos))
 
     def work(self):
         """Nothing of its own to say."""
@@ -200,13 +159,25 @@ class Subscriber(Session):
         self.send(mqtt.acknowledgement(mqtt.PUBREC if self.qos == 2 else mqtt.PUBACK, mid))
 
 
+def make_server(directory, small_log):
+    """A server with default settings, or one that reclaims its log all the time."""
+    server = Server(directory / "data")
+    if small_log:
+        server.config = directory / "ferrymq.toml"
+        listener = f'[[queue_manager.listener]]\naddress = "127.0.0.1:{server.port}"\n'
+        server.config.write_text("[[queue_manager]]\n" + SMALL_LOG + listener)
+    return server
+
+
 class Loop:
     """The server, the sessions and the dice."""
 
-    def __init__(self, directory, seed):
-        self.server, self.tally, self.dice = Server(pathlib.Path(directory) / "data"), Tally(), random.Random(seed)
+    def __init__(self, directory, seed, small_log=False):
+        self.server = make_server(pathlib.Path(directory), small_log)
+        self.tally, self.dice = Tally(), random.Random(seed)
         self.subscribers = [Subscriber(f"kill-sub-{qos}", qos, self.tally) for qos in (1, 2)]
         self.publishers = [Publisher(f"kill-pub-{n}-{qos}", qos, self.tally) for qos in (1, 2) for n in range(2)]
+        self.sleepers = [Subscriber(f"kill-sleeper-{qos}", qos, self.tally, "sleep") for qos in (1, 2)]
         self.sessions = self.subscribers + self.publishers
 
     def run(self, rounds, report=lambda tally: None):
@@ -214,14 +185,33 @@ class Loop:
         self.server.spawn()
         self.until(lambda: all(s.subscribed for s in self.subscribers), publishing=False)
         self.until(lambda: all(p.known for p in self.publishers), publishing=False)
+        self.put_to_sleep()
         for _ in range(rounds):
             self.serve_for(self.dice.uniform(0.0, LONGEST_ROUND_S))
             self.crash()
             report(self.tally)
             self.server.spawn()
+        self.sessions += self.sleepers
         self.drain()
         self.server.kill()
         return self.tally
+
+    def put_to_sleep(self):
+        """Gives the sleepers a backlog that stays while everything else comes and goes."""
+        self.sessions += self.sleepers
+        self.until(lambda: all(s.subscribed for s in self.sleepers), publishing=False)
+        for sleeper in self.sleepers:
+            self.sessions.remove(sleeper)
+            sleeper.disconnect()
+        early = [Publisher(f"kill-early-{qos}", qos, self.tally, "sleep") for qos in (1, 2)]
+        self.sessions += early
+        self.until(lambda: all(p.number >= BACKLOG for p in early), publishing=False)
+        for publisher in early:
+            publisher.paused = True
+        self.until(lambda: not any(p.inflight for p in early), publishing=False)
+        for publisher in early:
+            self.sessions.remove(publisher)
+            publisher.disconnect()
 
     def serve_for(self, seconds):
         end = time.monotonic() + seconds
@@ -234,7 +224,7 @@ class Loop:
         self.server.kill()
         while any(s.connection for s in self.sessions):
             self.handle_ready(0.1)
-        self.tally.crashes += 1
+        self.tally.on_crash()
 
     def drain(self):
         """Lets everything in flight arrive, then one more message each, behind which nothing of it can be."""
@@ -281,6 +271,10 @@ class Loop:
                 session.handle()
         return bool(readable)
 
+    def log_bytes(self):
+        """What the data directory takes."""
+        return sum(file.stat().st_size for file in self.server.data_dir.rglob("*") if file.is_file())
+
     def check_alive(self):
         code = self.server.process.poll()
         assert code is None, f"the server ended by itself with {code}:\n{self.server.output()[-4000:]}"
@@ -289,14 +283,16 @@ class Loop:
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=100)
+    arguments.add_argument("--small-log", action="store_true", help="reclaim the log all the time")
     arguments.add_argument("--seed", type=int, default=None, help="repeats the dice, not the timing of the machine")
     options = arguments.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(2**32)
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
-        loop = Loop(directory, seed)
+        loop = Loop(directory, seed, options.small_log)
         try:
-            tally = loop.run(options.rounds, lambda t: t.crashes % 20 == 0 and print(t, flush=True))
+            tally = loop.run(options.rounds, lambda t: t.crashes % 20 == 0 and print(t.progress(), flush=True))
+            print(f"data directory: {loop.log_bytes() >> 10} KiB")
         finally:
             loop.server.stop()
     print(f"all done: {tally}")
