@@ -16,10 +16,29 @@ pub(crate) struct ClientConnection {
     pub connected: bool,
     /// Its reading is paused until then.
     pub paused: bool,
+    /// The last turn that brought it a message.
+    pub turn: u32,
+    /// As that turn began it had left more unread than QoS 0 messages may wait for.
+    pub behind: bool,
 }
 
 // Each idle connection costs this much; the transport's part comes on top.
 const _: () = assert!(size_of::<Option<ClientConnection>>() <= 104);
+
+impl ClientConnection {
+    /// One that has just come.
+    pub fn new(token: ConnectionToken, connection: Connection) -> ClientConnection {
+        ClientConnection {
+            token,
+            connection,
+            handshake: None,
+            connected: false,
+            paused: false,
+            turn: 0,
+            behind: false,
+        }
+    }
+}
 
 /// What CONNACK depends on.
 #[derive(Debug, Default)]
@@ -84,13 +103,7 @@ mod tests {
     use super::*;
 
     fn client(token: u64) -> ClientConnection {
-        ClientConnection {
-            token: ConnectionToken(token),
-            connection: Connection::new(&Settings::default(), 0),
-            handshake: None,
-            connected: false,
-            paused: false,
-        }
+        ClientConnection::new(ConnectionToken(token), Connection::new(&Settings::default(), 0))
     }
 
     #[test]

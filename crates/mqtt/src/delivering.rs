@@ -11,6 +11,10 @@ use crate::network::Sink;
 use crate::service::token_of;
 use crate::{MqttService, Network};
 
+/// How many times the limit on waiting QoS 0 messages a single turn may bring: the receiver had no time to read, but
+/// topic aliases let a publisher's few bytes grow a thousandfold here.
+const BURST: usize = 16;
+
 impl MqttService {
     /// Sends a message to each of its targets. `shared`: the same bytes go to several, here or in the next effects.
     pub(crate) fn deliver<N: Network>(
@@ -35,7 +39,12 @@ impl MqttService {
             let Some(client) = self.clients.get_mut(token) else { continue };
             let Some(output) = net.output(token) else { continue };
             delivery.qos = qos_out(target.qos);
-            if delivery.qos == QoS::AtMostOnce && output.unsent() > self.settings.qos0_buffer_bytes {
+            let (unsent, limit) = (output.unsent(), self.settings.qos0_buffer_bytes);
+            if client.turn != self.turn {
+                client.turn = self.turn;
+                client.behind = unsent > limit;
+            }
+            if delivery.qos == QoS::AtMostOnce && (client.behind || unsent > BURST * limit) {
                 self.statistics.dropped_qos0 += 1;
                 continue;
             }

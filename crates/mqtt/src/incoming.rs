@@ -41,6 +41,7 @@ impl MqttService {
                 }
             };
             used += len;
+            self.turn_bytes += len;
             self.statistics.packets_received += 1;
             if let Event::Publish(publish) = &event {
                 self.statistics.publishes_received += 1;

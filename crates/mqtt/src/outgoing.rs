@@ -22,6 +22,8 @@ impl MqttService {
         now: Timestamp,
         commands: &mut Vec<Command>,
     ) {
+        self.turn = self.turn.wrapping_add(1);
+        self.turn_bytes = 0;
         let effects = std::mem::take(&mut outbox.effects);
         let mut previous = None;
         for (at, effect) in effects.iter().enumerate() {

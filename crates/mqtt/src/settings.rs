@@ -17,7 +17,8 @@ pub struct MqttSettings {
     pub inflight_mqtt3: u16,
     /// The same to a 5.0 client at most, whatever it takes (its receive maximum is 65,535 if it says nothing).
     pub inflight_mqtt5: u16,
-    /// Bytes that a client may leave unread before QoS 0 messages for it are dropped, and counted.
+    /// Bytes that a client may leave unread before QoS 0 messages for it are dropped, and counted. What a single turn
+    /// brings may be sixteen times as much: the client could not read in between.
     pub qos0_buffer_bytes: usize,
     /// Whether payloads that are said to be UTF-8 are checked and refused if they are not (0x99, 3.3.2.3.2).
     pub payload_format_checked: bool,

@@ -167,6 +167,37 @@ fn a_slow_receiver_misses_qos_0_and_nothing_else() {
 }
 
 #[test]
+fn a_burst_of_one_turn_makes_no_receiver_slow_unless_it_is_huge() {
+    let settings = MqttSettings { qos0_buffer_bytes: 1_000, ..MqttSettings::default() };
+    for (count, arriving) in [(40, 40), (400, 161)] {
+        let mut broker = Broker::with(settings.clone());
+        let receiver = broker.subscriber(Version::V3_1_1, "r", "t", QoS::AtMostOnce);
+        let publisher = broker.client(Version::V3_1_1, "p");
+        let publish =
+            in_memory::encoded(&Packet::Publish(message("t", &[0; 95], QoS::AtMostOnce)), Version::V3_1_1);
+        assert_eq!(publish.len(), 100);
+        broker.read(publisher, &publish.repeat(count));
+        broker.settle();
+        assert_eq!(broker.take(receiver).len(), 100 * arriving);
+        assert_eq!(broker.service.statistics().dropped_qos0, (count - arriving) as u64);
+    }
+}
+
+#[test]
+fn a_turn_takes_in_no_more_than_it_can_do_soon() {
+    let mut broker = Broker::new();
+    let publisher = broker.client(Version::V3_1_1, "p");
+    let publish =
+        in_memory::encoded(&Packet::Publish(message("t", &[0; 1 << 19], QoS::AtMostOnce)), Version::V3_1_1);
+    broker.read(publisher, &publish);
+    assert!(broker.service.may_read());
+    broker.read(publisher, &publish);
+    assert!(!broker.service.may_read());
+    broker.settle();
+    assert!(broker.service.may_read());
+}
+
+#[test]
 fn a_large_body_is_shared_not_copied() {
     let mut broker = Broker::new();
     let three = broker.subscriber(Version::V3_1_1, "three", "t", QoS::AtLeastOnce);

@@ -29,7 +29,7 @@ pub struct Line {
 
 impl Sink for Line {
     fn unsent(&self) -> usize {
-        self.backlog
+        self.backlog + self.sent.len()
     }
 
     fn buffer(&mut self) -> &mut Vec<u8> {
