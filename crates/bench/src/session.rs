@@ -65,7 +65,11 @@ pub fn run_target(
     let server = pid.or_else(|| target.ip().is_loopback().then(|| process::listening_on(target.port()))?);
     let unknown = || "unknown".to_owned();
     let subject = Subject { name: "target".to_owned(), version: target.to_string(), durability: unknown() };
-    let outcome = drive(&plan, target, Meter { server }, options.quiet);
+    let destination = destination(&plan, target);
+    let outcome = drive(&plan, &destination, Meter { server }, options.quiet);
+    if let Err(error) = load::forget_sessions(&plan, &destination) {
+        eprintln!("warning: sessions are left behind on {target}: {error}");
+    }
     let outcome = outcome.map_err(|cause| SessionError::Load {
         server: target.to_string(),
         cause,
@@ -133,7 +137,8 @@ fn measure(plan: &Plan, product: &Product, quiet: bool) -> Result<Report, Sessio
         durability: product.durability(),
     };
     let server = PrivateServer::start(product)?;
-    let outcome = drive(plan, server.address(), Meter { server: Some(server.pid()) }, quiet);
+    let outcome =
+        drive(plan, &destination(plan, server.address()), Meter { server: Some(server.pid()) }, quiet);
     let outcome = outcome.map_err(|cause| failure(server.log_tail(), product, cause))?;
     if let Some(remark) = server.stop() {
         eprintln!("warning: {remark}");
@@ -146,18 +151,21 @@ fn failure(log: String, product: &Product, cause: LoadError) -> SessionError {
     SessionError::Load { server: product.name().to_owned(), cause, log }
 }
 
-fn drive(plan: &Plan, address: SocketAddr, meter: Meter, quiet: bool) -> Result<Outcome, LoadError> {
+fn destination(plan: &Plan, address: SocketAddr) -> Destination {
     let seconds = (plan.warmup + plan.duration).as_secs();
     let keep_alive_s = if seconds < u64::from(KEEP_ALIVE_S) / 2 { KEEP_ALIVE_S } else { 0 };
-    let destination = Destination { address, run: run_number(), keep_alive_s };
+    Destination { address, run: run_number(), keep_alive_s }
+}
+
+fn drive(plan: &Plan, destination: &Destination, meter: Meter, quiet: bool) -> Result<Outcome, LoadError> {
     let mut show = |progress: &load::Progress| {
         if !quiet {
             progress::show(progress);
         }
     };
     let outcome = match plan.shape {
-        Shape::ConnectBurst => load::run_connect_burst(plan, destination, meter, &mut show),
-        _ => load::run_traffic(plan, destination, meter, &mut show),
+        Shape::ConnectBurst => load::run_connect_burst(plan, destination.clone(), meter, &mut show),
+        _ => load::run_traffic(plan, destination.clone(), meter, &mut show),
     };
     if !quiet {
         progress::end();

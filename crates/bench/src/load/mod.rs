@@ -6,6 +6,7 @@
 mod books;
 mod connect_burst;
 mod fleet;
+mod forgetting;
 mod packets;
 mod publishers;
 mod traffic;
@@ -18,6 +19,7 @@ use ferrymq_transport::{Closed, ConnectError, IoThread, Service, Settings, Start
 
 pub use connect_burst::run_connect_burst;
 pub use fleet::Destination;
+pub use forgetting::forget_sessions;
 pub use traffic::run_traffic;
 
 use crate::latency::Percentiles;
