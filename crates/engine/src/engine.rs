@@ -7,6 +7,7 @@ use ferrymq_message::Timestamp;
 use ferrymq_queue_manager::{Command, Effect, Outbox, Position, QueueManager, Statistics};
 
 use crate::journal::{LogJournal, NoJournal};
+use crate::randomness::random_bits;
 use crate::settings::{Durability, EngineError, EngineSettings};
 
 /// Runs one queue manager. Not shared: its owner's thread takes the turns.
@@ -30,12 +31,14 @@ impl Engine {
         now: Timestamp,
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> Result<Engine, EngineError> {
+        let seed =
+            random_bits().map_err(|source| EngineError::Random { name: settings.name.clone(), source })?;
         let (queue_manager, journal) = match settings.durability {
             Durability::Memory => {
-                (QueueManager::new(settings.limits.clone(), false), Journal::None(NoJournal))
+                (QueueManager::in_memory(settings.limits.clone(), seed), Journal::None(NoJournal))
             }
             Durability::Fsync => {
-                let (queue_manager, journal) = LogJournal::open(settings, now, wake)?;
+                let (queue_manager, journal) = LogJournal::open(settings, now, seed, wake)?;
                 (queue_manager, Journal::Log(Box::new(journal)))
             }
         };

@@ -188,16 +188,6 @@ impl Disk for FileDisk {
     }
 }
 
-/// A number for [`Config::new_log_id`](ferrymq_recovery_log::Config::new_log_id) that no client can guess.
-///
-/// # Errors
-/// The system has no random source.
-pub fn random_log_id() -> io::Result<u64> {
-    let mut id = [0; 8];
-    File::open("/dev/urandom")?.read_exact(&mut id)?;
-    Ok(u64::from_le_bytes(id))
-}
-
 /// Takes the lock, or tells who has it.
 fn lock(directory: &Path) -> Result<File, OpenDiskError> {
     let path = directory.join("lock");

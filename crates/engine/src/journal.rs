@@ -9,6 +9,7 @@ use ferrymq_recovery_log::{Config, ExtentIndex, Lsn, ReadError, RecordRefused, R
 
 use crate::file_disk::FileDisk;
 use crate::log_writer::{Done, LogWriter};
+use crate::randomness::random_bits;
 use crate::settings::{EngineError, EngineSettings, LogSettings};
 
 /// A record takes less than this beyond its own bytes, unless it is split over blocks: then it takes a block's header
@@ -56,21 +57,22 @@ enum Rolling {
 }
 
 impl LogJournal {
-    /// Opens the log, or creates it, and makes the queue manager from its records.
+    /// Opens the log, or creates it, and makes the queue manager from its records. `seed`: of its topic trees.
     pub fn open(
         settings: &EngineSettings,
         now: Timestamp,
+        seed: u64,
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> Result<(QueueManager, LogJournal), EngineError> {
         let name = settings.name.clone();
         let disk = FileDisk::open(&settings.directory)
             .map_err(|source| EngineError::Directory { name: name.clone(), source })?;
-        let mut restart = Restart::new(settings.limits.clone());
+        let mut restart = Restart::new(settings.limits.clone(), seed);
         let mut replay = |lsn: Lsn, record: &[u8]| {
             restart.restore(record, Position(lsn.0)).map_err(|error| RecordRefused(error.to_string()))
         };
         let config = Config {
-            new_log_id: now.0 ^ u64::from(std::process::id()) << 44,
+            new_log_id: random_bits().map_err(|source| EngineError::Random { name: name.clone(), source })?,
             extent_size: settings.log.extent_size,
             write_order: WriteOrder::OneAtATime,
             ..Config::default()

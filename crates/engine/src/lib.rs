@@ -7,6 +7,7 @@
 mod engine;
 pub mod file_disk;
 mod journal;
+mod randomness;
 pub mod log_writer;
 pub mod scheduling;
 mod settings;

@@ -85,6 +85,14 @@ pub enum EngineError {
         /// What the log says.
         source: ReadError,
     },
+    /// The system gives no random numbers.
+    #[error("queue manager {name}: no random numbers: {source}")]
+    Random {
+        /// The queue manager.
+        name: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// A thread could not be started.
     #[error("queue manager {name}: cannot start the log writer: {source}")]
     Thread {

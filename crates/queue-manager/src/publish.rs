@@ -291,7 +291,9 @@ impl QueueManager {
             .filter(|(_, session)| session.logged)
             .map(|(tag, session)| (session.queue, tag));
         let keeps = retain && self.admits_retained(message);
-        let mut position = self.store_collected(message, PutHead { retained: keeps, incoming }, turn);
+        // What the server says of itself ($SYS) is said anew after a restart.
+        let is_logged = keeps && publisher.is_some();
+        let mut position = self.store_collected(message, PutHead { retained: is_logged, incoming }, turn);
         if let (Some((queue, tag)), Position(0)) = (incoming, position) {
             position = self.log(&Record::Incoming { queue, tag }, turn);
         }

@@ -51,15 +51,21 @@ pub(crate) struct Turn<'a> {
 }
 
 impl QueueManager {
-    /// An empty queue manager. With `logged`, persistent state goes to the journal and effects wait until the engine
-    /// says by [`QueueManager::durable`] that it got there; without, everything lives in memory.
-    pub fn new(limits: Limits, logged: bool) -> QueueManager {
+    /// An empty queue manager of which nothing survives a restart. `seed` is random, so that nobody can choose topics
+    /// that collide in its tables. (One that survives is made by [`crate::Restart`].)
+    pub fn in_memory(limits: Limits, seed: u64) -> QueueManager {
+        QueueManager::new(limits, false, seed)
+    }
+
+    /// With `logged`, persistent state goes to the journal and effects wait until the engine says by
+    /// [`QueueManager::durable`] that it got there.
+    pub(crate) fn new(limits: Limits, logged: bool, seed: u64) -> QueueManager {
         QueueManager {
             limits,
             logged,
             sessions: SessionTable::default(),
-            subscriptions: SubscriptionTable::default(),
-            retained: RetainedTree::new(),
+            subscriptions: SubscriptionTable::with_seed(seed),
+            retained: RetainedTree::with_seed(seed),
             timers: TimerQueue::default(),
             durable: if logged { Position::default() } else { Position::EVERYTHING },
             awaiting: Vec::new(),

@@ -75,6 +75,11 @@ impl<'a> ParsedFilter<'a> {
 }
 
 impl SubscriptionTable {
+    /// No subscriptions; `seed` keeps peers from choosing topics that collide.
+    pub fn with_seed(seed: u64) -> SubscriptionTable {
+        SubscriptionTable { tree: TopicTree::with_seed(seed), ..SubscriptionTable::default() }
+    }
+
     /// Subscriptions of all sessions.
     pub fn len(&self) -> usize {
         self.count

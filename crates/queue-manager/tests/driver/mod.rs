@@ -64,7 +64,7 @@ impl Driver {
 
     pub fn new(limits: Limits, logged: bool) -> Driver {
         Driver {
-            queue_manager: QueueManager::new(limits.clone(), logged),
+            queue_manager: empty(&limits, logged),
             journal: ListJournal::default(),
             now: Timestamp(1_000_000),
             limits,
@@ -118,7 +118,7 @@ impl Driver {
     /// The process dies with this many records durable, and starts again.
     pub fn crash_with(&mut self, durable: usize) {
         self.journal.records.truncate(durable);
-        let mut restart = Restart::new(self.limits.clone());
+        let mut restart = Restart::new(self.limits.clone(), 1);
         for (index, record) in self.journal.records.iter().enumerate() {
             if let Some(record) = record {
                 restart.restore(record, Position(index as u64 + 1)).expect("a record of ours");
@@ -269,6 +269,13 @@ impl Delivered {
             redelivered: target.redelivered,
             identifiers: target.identifiers.as_deref().unwrap_or_default().to_vec(),
         }
+    }
+}
+
+fn empty(limits: &Limits, logged: bool) -> QueueManager {
+    match logged {
+        true => Restart::new(limits.clone(), 1).finish(Timestamp(0)),
+        false => QueueManager::in_memory(limits.clone(), 1),
     }
 }
 
