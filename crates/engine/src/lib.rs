@@ -7,8 +7,8 @@
 mod engine;
 pub mod file_disk;
 mod journal;
-mod randomness;
 pub mod log_writer;
+mod randomness;
 pub mod scheduling;
 mod settings;
 

@@ -63,7 +63,11 @@ struct RestoredEntry {
 impl Restart {
     /// Begins with nothing. `seed` as for [`QueueManager::in_memory`].
     pub fn new(limits: Limits, seed: u64) -> Restart {
-        Restart { queue_manager: QueueManager::new(limits, true, seed), queues: HashMap::new(), last_queue: 0 }
+        Restart {
+            queue_manager: QueueManager::new(limits, true, seed),
+            queues: HashMap::new(),
+            last_queue: 0,
+        }
     }
 
     /// Takes up one record. Fails if it cannot be understood; nothing may be skipped.

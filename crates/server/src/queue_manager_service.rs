@@ -12,6 +12,9 @@ use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service, Servic
 /// When the engine or the `$SYS` topics have something to do though nothing happens.
 const DUE: ServiceTimer = ServiceTimer(0);
 
+/// While the disk is behind, clients count as alive for as long again.
+const STALL_GRACE_MS: u64 = 1_000;
+
 /// An engine and the MQTT service in front of it.
 pub struct QueueManagerService {
     engine: Engine,
@@ -110,6 +113,10 @@ impl Service for QueueManagerService {
     }
 
     fn timer(&mut self, io: &mut Io, id: ConnectionToken) {
+        if self.engine.is_full() {
+            // What the client sent may lie unread because of us.
+            return io.set_timer(id, io.now_ms() + STALL_GRACE_MS);
+        }
         let now = now(io);
         self.mqtt.timer(io, id, now, &mut self.commands);
     }
@@ -140,7 +147,7 @@ impl Service for QueueManagerService {
     }
 
     fn may_read(&self) -> bool {
-        !self.engine.is_full()
+        !self.engine.is_full() && self.mqtt.may_read()
     }
 }
 

@@ -19,10 +19,27 @@ impl<S: Service> IoThread<S> {
     pub(crate) fn read_ready(&mut self) {
         let mut ready = std::mem::take(&mut self.reading);
         std::mem::swap(&mut ready, &mut self.io.ready);
-        for id in ready.drain(..) {
-            self.serve(id);
+        let mut skipped = 0;
+        for at in 0..ready.len() {
+            let id = ready[at];
+            if self.is_held_back(id) {
+                ready[skipped] = id;
+                skipped += 1;
+            } else {
+                self.serve(id);
+            }
         }
+        ready.truncate(skipped);
+        // Who was skipped comes first in the next turn, before those that have had theirs.
+        ready.append(&mut self.io.ready);
+        std::mem::swap(&mut ready, &mut self.io.ready);
         self.reading = ready;
+    }
+
+    /// Whether the connection would be read if the service took anything now.
+    fn is_held_back(&self, id: ConnectionToken) -> bool {
+        let is_open = |connection: &Connection| connection.phase == Phase::Open && !connection.paused;
+        self.io.connections.get(id).is_some_and(is_open) && !self.service.may_read()
     }
 
     fn serve(&mut self, id: ConnectionToken) {
@@ -30,7 +47,6 @@ impl<S: Service> IoThread<S> {
         connection.queued = false;
         match connection.phase {
             Phase::Open if connection.paused => {}
-            Phase::Open if !self.service.may_read() => self.io.queue_read(id),
             Phase::Open => self.read(id),
             Phase::Connecting => {
                 if self.io.finish_connect(id) {

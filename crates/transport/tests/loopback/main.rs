@@ -8,5 +8,6 @@ mod back_pressure;
 mod client_role;
 mod ending;
 mod exchange;
+mod fairness;
 mod script;
 mod timing;
