@@ -74,32 +74,60 @@ def broker(tmp_path_factory):
         host, _, port = named.rpartition(":")
         yield host, int(port)
         return
-    process, address = start(tmp_path_factory.mktemp("data"))
-    yield address
-    assert process.poll() is None, "the server died during the tests"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0, "the server did not stop cleanly"
+    server = Server(tmp_path_factory.mktemp("server"))
+    server.start()
+    yield server.address
+    assert server.process.poll() is None, "the server died during the tests:\n" + server.tail()
+    server.stop()
 
 
-def start(data_dir):
-    binary = os.environ.get("FERRYMQ_TEST_BINARY", ROOT / "target" / "release" / "ferrymq")
-    address = ("127.0.0.1", free_port())
-    process = subprocess.Popen(
-        [str(binary), "serve", "--data-dir", str(data_dir), "--listen", f"mqtt={address[0]}:{address[1]}"],
-        stdout=open(data_dir / "server.log", "wb"), stderr=subprocess.STDOUT)
-    await_listener(process, address, data_dir / "server.log")
-    return process, address
+class Server:
+    """A ferrymq of our own, with its data below a directory, on a free port that it keeps over restarts."""
+
+    def __init__(self, directory):
+        self.directory, self.address, self.process = directory, ("127.0.0.1", free_port()), None
+        self.log = directory / "server.log"
+
+    def start(self):
+        binary = os.environ.get("FERRYMQ_TEST_BINARY", ROOT / "target" / "release" / "ferrymq")
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [str(binary), "serve", "--data-dir", str(self.directory / "data"),
+                 "--listen", "mqtt={}:{}".format(*self.address)], stdout=log, stderr=subprocess.STDOUT)
+        await_listener(self)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(10) == 0, "the server did not stop cleanly:\n" + self.tail()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(10)
+
+    def tail(self):
+        return self.log.read_text(errors="replace")[-2000:]
 
 
-def await_listener(process, address, log):
+@pytest.fixture
+def own_server(tmp_path):
+    """A server of this test's own, which it may stop and kill."""
+    if os.environ.get("FERRYMQ_TEST_BROKER"):
+        pytest.skip("needs a server of its own")
+    server = Server(tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+def await_listener(server):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
-            socket.create_connection(address, 1).close()
+            socket.create_connection(server.address, 1).close()
             return
         except OSError:
-            assert process.poll() is None, f"the server ended at its start: {log.read_text()[-2000:]}"
-            time.sleep(0.05)
+            assert server.process.poll() is None, f"the server ended at its start:\n{server.tail()}"
+            time.sleep(0.02)
     raise AssertionError("the server does not listen")
 
 
@@ -118,12 +146,14 @@ def name(request, worker_counter=[0]):
 
 
 @pytest.fixture
-def dial(broker, request):
-    """Opens connections, without CONNECT, that are closed when the test ends."""
+def dial(request):
+    """Opens connections, without CONNECT, that are closed when the test ends; to `own_server` if the test has one."""
     opened = []
+    own = "own_server" in request.fixturenames
+    address = request.getfixturevalue("own_server").address if own else request.getfixturevalue("broker")
 
     def connection(version, **options):
-        peer = Peer(broker, version, strict=not request.config.getoption("--lenient", default=False), **options)
+        peer = Peer(address, version, strict=not request.config.getoption("--lenient", default=False), **options)
         opened.append(peer)
         return peer
 
