@@ -29,7 +29,7 @@ check: ## What needs no running server: format, lints, unit tests
 	@xtask/provide.sh build checks
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 
 bench: build ## The comparison with mosquitto that the README quotes
 	target/release/ferrymq-bench compare xr-fan-in-5 --peer mosquitto
