@@ -4,6 +4,7 @@ FERRYMQ_TEST_BROKER=host:port names a running server; otherwise target/release/f
 its data in a temporary directory (FERRYMQ_TEST_BINARY names another binary).
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -126,8 +127,10 @@ def await_listener(server):
             socket.create_connection(server.address, 1).close()
             return
         except OSError:
-            assert server.process.poll() is None, f"the server ended at its start:\n{server.tail()}"
-            time.sleep(0.02)
+            pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = server.process.wait(timeout=0.02)
+            raise AssertionError(f"the server ended at its start with {code}:\n{server.tail()}")
     raise AssertionError("the server does not listen")
 
 
