@@ -18,21 +18,19 @@ pub struct Message(ThinArc<Descriptor, u8>);
 pub enum MessageError {
     /// A span of the descriptor ends behind the bytes.
     SpanOutside,
-    /// The topic span is not UTF-8.
-    TopicNotUtf8,
-    /// A record ends before its message does, or holds an unknown enumeration value.
+    /// A record ends before its message does, holds an unknown enumeration value, or a topic that is not UTF-8.
     Malformed,
 }
 
 impl Message {
-    /// Copies `bytes` once. Fails if a span of the descriptor lies outside, or the topic is not UTF-8.
+    /// Copies `bytes` once. Fails if a span of the descriptor lies outside. That the topic is UTF-8 was checked by
+    /// whoever found the spans; one that is not counts as empty.
     pub fn new(descriptor: Descriptor, bytes: &[u8]) -> Result<Message, MessageError> {
         for span in [descriptor.topic, descriptor.properties, descriptor.body] {
             if bytes.get(span.range()).is_none() {
                 return Err(MessageError::SpanOutside);
             }
         }
-        core::str::from_utf8(&bytes[descriptor.topic.range()]).map_err(|_| MessageError::TopicNotUtf8)?;
         Ok(Message(ThinArc::from_header_and_slice(descriptor, bytes)))
     }
 
@@ -65,7 +63,13 @@ impl Message {
     /// The topic name that it was published to.
     #[inline]
     pub fn topic(&self) -> &str {
-        core::str::from_utf8(self.part(self.descriptor().topic)).unwrap_or_default()
+        core::str::from_utf8(self.topic_bytes()).unwrap_or_default()
+    }
+
+    /// The same without another look at its UTF-8, to find it in a table.
+    #[inline]
+    pub fn topic_bytes(&self) -> &[u8] {
+        self.part(self.descriptor().topic)
     }
 
     /// The properties in their origin encoding.
@@ -130,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_is_not_utf8_is_refused() {
+    fn a_topic_that_is_not_utf8_counts_as_empty() {
         let descriptor = Descriptor { topic: Span { start: 0, len: 1 }, ..Descriptor::default() };
-        assert_eq!(Message::new(descriptor, &[0xff]), Err(MessageError::TopicNotUtf8));
+        assert_eq!(Message::new(descriptor, &[0xff]).map(|message| message.topic().len()), Ok(0));
     }
 
     #[test]

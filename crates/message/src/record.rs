@@ -44,7 +44,9 @@ pub fn decode(input: &[u8]) -> Result<(Message, &[u8]), MessageError> {
         body: span_at(head, 36),
     };
     let (bytes, rest) = rest.split_at_checked(u32_at(head, 44) as usize).ok_or(MessageError::Malformed)?;
-    Ok((Message::new(descriptor, bytes)?, rest))
+    let message = Message::new(descriptor, bytes)?;
+    core::str::from_utf8(message.topic_bytes()).map_err(|_| MessageError::Malformed)?;
+    Ok((message, rest))
 }
 
 fn span_at(head: &[u8], at: usize) -> Span {

@@ -96,7 +96,7 @@ impl QueueManager {
         incoming: Option<DeliveryTag>,
         turn: &mut Turn<'_>,
     ) -> Distributed {
-        let route = self.subscriptions.route(message.topic());
+        let route = self.subscriptions.route(&message);
         if message.descriptor().qos > QoS::AtMostOnce && self.is_any_queue_full(&route, publisher) {
             self.statistics.refused_queue_full += 1;
             return Distributed { outcome: Outcome::QueueFull, after: Position::default() };

@@ -139,7 +139,7 @@ impl QueueManager {
         let mut kept = Vec::new();
         for entry in entries {
             let taker = self.content_of(&entry, turn).and_then(|message| {
-                let route = self.subscriptions.route(message.topic());
+                let route = self.subscriptions.route(&message);
                 let group = route.groups.iter().find(|group| groups.contains(group))?;
                 let worst = if only_live { Fitness::Connected } else { Fitness::Away };
                 let (member, grant) = self.choose(*group, worst).filter(|(member, _)| *member != key)?;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use ferrymq_message::QoS;
+use ferrymq_message::{Message, QoS};
 use ferrymq_topic::{SharedFilter, TopicFilter, TopicName, TopicTree};
 use hashbrown::HashMap;
 use slab::Slab;
@@ -51,7 +51,8 @@ pub(crate) struct SharedGroup {
 pub(crate) struct SubscriptionTable {
     tree: TopicTree<FilterSubscribers>,
     groups: Slab<SharedGroup>,
-    routes: HashMap<Box<str>, Arc<Route>>,
+    /// By the bytes of the topic.
+    routes: HashMap<Box<[u8]>, Arc<Route>>,
     count: usize,
 }
 
@@ -132,16 +133,16 @@ impl SubscriptionTable {
         subscribers.shared.iter().copied().find(|key| Some(&*self.groups[key.0].name) == filter.group)
     }
 
-    /// Where a message to this topic goes.
-    pub fn route(&mut self, topic: &str) -> Arc<Route> {
-        if let Some(route) = self.routes.get(topic) {
+    /// Where a message goes.
+    pub fn route(&mut self, message: &Message) -> Arc<Route> {
+        if let Some(route) = self.routes.get(message.topic_bytes()) {
             return route.clone();
         }
-        let route = Arc::new(self.build_route(topic));
+        let route = Arc::new(self.build_route(message.topic()));
         if self.routes.len() >= ROUTES_KEPT {
             self.routes.clear();
         }
-        self.routes.insert(topic.into(), route.clone());
+        self.routes.insert(message.topic_bytes().into(), route.clone());
         route
     }
 
