@@ -9,6 +9,9 @@
 use crate::connection::Phase;
 use crate::{Closed, ConnectionToken, Io};
 
+/// A stop does not wait longer for peers that do not close: what they were sent last is on its way by then.
+const STOP_LINGER_MS: u64 = 500;
+
 impl Io {
     /// Ends `id` for the service now; what was appended is still sent, then the stream is ended in order, for at most
     /// [`crate::Settings::linger_ms`]. [`crate::Service::closed`] comes before the next turn.
@@ -31,7 +34,8 @@ impl Io {
     }
 
     pub(crate) fn close_for(&mut self, id: ConnectionToken, cause: Closed) {
-        let linger_until = self.now_ms() + self.settings.linger_ms;
+        let linger_ms = self.settings.linger_ms.min(if self.stopping { STOP_LINGER_MS } else { u64::MAX });
+        let linger_until = self.now_ms() + linger_ms;
         let timer = self.timer_key(id);
         let Some(connection) = self.connections.live_mut(id) else { return };
         if connection.phase == Phase::Connecting {
