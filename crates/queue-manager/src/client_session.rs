@@ -147,6 +147,13 @@ impl ClientSession {
         self.outgoing.as_ref().map_or(0, |outgoing| outgoing.queue.len() + outgoing.window.len())
     }
 
+    /// What waits for the client or for its acknowledgement.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.outgoing.iter().flat_map(|outgoing| {
+            outgoing.queue.iter().chain(outgoing.window.iter().map(|delivery| &delivery.entry))
+        })
+    }
+
     /// Whether the next message may be sent at once: nothing older waits.
     pub fn is_idle(&self, bytes_max: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| {

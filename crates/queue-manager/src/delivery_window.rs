@@ -157,6 +157,15 @@ impl DeliveryWindow {
         self.deliveries.iter_mut().flatten()
     }
 
+    /// Whether the counters say what is there.
+    pub fn is_consistent(&self) -> bool {
+        let in_flight = self.iter().filter(|delivery| delivery.is_in_flight()).count();
+        self.iter().count() == usize::from(self.unsettled)
+            && in_flight == usize::from(self.in_flight)
+            && usize::from(self.unsent) <= self.deliveries.len()
+            && !matches!(self.deliveries.front(), Some(None))
+    }
+
     /// Takes up a delivery of before a restart, whose tag its receiver knows. Called in the order of sending. Gives
     /// it back if its tag does not lie behind those taken up so far.
     pub fn restore(&mut self, delivery: Unsettled) -> Result<(), Unsettled> {

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod audit;
 mod client_session;
 mod command;
 mod connect;
@@ -32,6 +33,7 @@ mod subscribe;
 mod subscription_table;
 mod timer_queue;
 
+pub use audit::{Audit, SessionAudit};
 pub use command::{
     Command, Connect, ConnectionId, DeliveryTag, Disconnect, Publish, RetainHandling, SESSION_NEVER_EXPIRES,
     Settlement, Subscribe, SubscriptionRequest, Unsubscribe, Will,

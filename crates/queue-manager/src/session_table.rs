@@ -51,6 +51,10 @@ impl SessionTable {
         self.sessions.get(key.0 as usize)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &ClientSession> {
+        self.sessions.iter().map(|(_, session)| session)
+    }
+
     /// Adds a session; its client identifier is not in the table yet.
     pub fn insert(&mut self, client_id: Box<str>, queue: QueueId) -> SessionKey {
         let hash = self.hasher.hash_one(&*client_id);
