@@ -76,7 +76,8 @@ impl Restart {
             Record::Session(session) => self.session(&session, position),
             Record::SessionEnded { queue } => {
                 self.queue(queue);
-                self.queues.remove(&queue);
+                let ended = self.queues.remove(&queue).unwrap_or_default();
+                ended.entries.values().for_each(|entry| self.forget(entry));
             }
             Record::Subscribe { queue, subscription } => self.subscribe(queue, &subscription, position),
             Record::Unsubscribe { queue, filter } => {
@@ -84,7 +85,9 @@ impl Restart {
             }
             Record::Put(put) => self.put(put, position),
             Record::Get { queue, sequence } => {
-                self.sequenced(queue, sequence).entries.remove(&sequence);
+                if let Some(entry) = self.sequenced(queue, sequence).entries.remove(&sequence) {
+                    self.forget(&entry);
+                }
             }
             Record::Released { queue, tag } => self.queue(queue).incoming.retain(|other| other.tag != tag),
             Record::Assigned { queue, sequence, tag } => self.step(queue, sequence, tag, false),
@@ -191,17 +194,22 @@ impl Restart {
         figures.resident_bytes += if is_resident { u64::from(size) } else { 0 };
         if let Some(old) =
             self.sequenced(target.queue, target.sequence).entries.insert(target.sequence, entry)
-            && matches!(old.content, Content::Resident(_))
         {
-            self.queue_manager.statistics.resident_bytes -= u64::from(old.size);
+            self.forget(&old);
+        }
+    }
+
+    /// Takes an entry out of the memory that is counted.
+    fn forget(&mut self, entry: &RestoredEntry) {
+        if matches!(entry.content, Content::Resident(_)) {
+            self.queue_manager.statistics.resident_bytes -= u64::from(entry.size);
         }
     }
 
     fn build(&mut self, queue: QueueId, restored: RestoredQueue, now: Timestamp) {
-        let Some(session) = restored.session else { return };
-        if session.expiry_s == 0 {
-            return;
-        }
+        let Some(session) = restored.session.filter(|session| session.expiry_s > 0) else {
+            return restored.entries.values().for_each(|entry| self.forget(entry));
+        };
         let queue_manager = &mut self.queue_manager;
         if let Some(older) = queue_manager.sessions.by_client_id(&session.client_id) {
             queue_manager.sessions.remove(older);
