@@ -54,9 +54,6 @@ impl QueueManager {
         }
         self.statistics.published += 1;
         let distributed = self.distribute(message, Some(publisher), Some(tag), turn);
-        if distributed.outcome != Outcome::QueueFull {
-            self.sessions[publisher].keep_unreleased(tag, distributed.after);
-        }
         self.confirm(publisher, tag, Stage::Received, distributed, turn);
     }
 
@@ -286,16 +283,20 @@ impl QueueManager {
         turn: &mut Turn<'_>,
     ) -> Position {
         let retain = message.descriptor().retain;
-        let incoming = incoming
-            .zip(publisher.map(|key| &self.sessions[key]))
-            .filter(|(_, session)| session.logged)
-            .map(|(tag, session)| (session.queue, tag));
+        let unreleased = publisher.zip(incoming);
+        let incoming = unreleased
+            .filter(|(key, _)| self.sessions[*key].logged)
+            .map(|(key, tag)| (self.sessions[key].queue, tag));
         let keeps = retain && self.admits_retained(message);
         // What the server says of itself ($SYS) is said anew after a restart.
         let is_logged = keeps && publisher.is_some();
         let mut position = self.store_collected(message, PutHead { retained: is_logged, incoming }, turn);
         if let (Some((queue, tag)), Position(0)) = (incoming, position) {
             position = self.log(&Record::Incoming { queue, tag }, turn);
+        }
+        if let Some((key, tag)) = unreleased {
+            // Roll-forward finds the tag by the position of its own record, whatever else is recorded behind it.
+            self.sessions[key].keep_unreleased(tag, position);
         }
         if retain {
             position = position.max(self.retain(message, position, keeps, turn));

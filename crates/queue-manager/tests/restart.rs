@@ -2,11 +2,12 @@
 
 mod driver;
 
-use driver::Driver;
+use driver::{Driver, retained};
 use ferrymq_message::QoS;
-use ferrymq_queue_manager::Settlement;
+use ferrymq_queue_manager::{Outcome, Settlement, Stage};
 
 const Q1: QoS = QoS::AtLeastOnce;
+const Q2: QoS = QoS::ExactlyOnce;
 
 /// A persistent subscriber of `a` (connection 1) and a persistent publisher (connection 9).
 fn pair(qos: QoS) -> Driver {
@@ -29,4 +30,18 @@ fn memory_of_consumed_messages_does_not_count_after_a_restart() {
     d.connect(2, "subscriber");
     d.crash();
     assert_eq!(d.queue_manager.statistics().resident_bytes, 0);
+}
+
+#[test]
+fn roll_forward_keeps_the_tag_of_a_message_that_cleared_a_retained_one() {
+    let mut d = pair(Q1);
+    d.publish_message(9, retained("r", "kept", Q1), 1);
+    d.publish_message(9, retained("r", "", Q2), 2);
+    d.confirms();
+    let records = d.journal.records.len();
+    d.roll_forward(records);
+    d.crash();
+    d.resume(8, "publisher");
+    d.release(8, 2);
+    assert_eq!(d.confirms(), [(8, 2, Stage::Completed, Outcome::Done)]);
 }
