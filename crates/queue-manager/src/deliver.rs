@@ -172,15 +172,16 @@ impl QueueManager {
     fn received(&mut self, key: SessionKey, connection: ConnectionId, tag: DeliveryTag, turn: &mut Turn<'_>) {
         let session = &mut self.sessions[key];
         let (queue, logged) = (session.queue, session.logged);
-        let delivery = session.outgoing.as_mut().and_then(|outgoing| outgoing.window.get_mut(tag));
-        let Some(delivery) = delivery.filter(|delivery| delivery.entry.delivery.qos == QoS::ExactlyOnce)
-        else {
+        let window = session.outgoing.as_mut().map(|outgoing| &mut outgoing.window);
+        if window.as_ref().is_some_and(|window| window.will_repeat(tag)) {
+            // It says so of an earlier connection. Told "not found" it would forget the tag, and take the repetition
+            // for another message; left alone it answers the repetition.
+            return;
+        }
+        let Some((sequence, is_news)) = window.and_then(|window| window.receive(tag)) else {
             let effect = Effect::Release { connection, tag, found: false };
             return self.answer(key, Position::default(), effect, turn);
         };
-        let sequence = delivery.entry.sequence;
-        let is_news =
-            core::mem::replace(&mut delivery.stage, DeliveryStage::Received) != DeliveryStage::Received;
         let mut after = Position::default();
         if is_news && logged {
             after = self.log(&Record::Received { queue, sequence, tag }, turn);

@@ -8,7 +8,9 @@
 
 use alloc::collections::VecDeque;
 
-use crate::queue_entry::Entry;
+use ferrymq_message::QoS;
+
+use crate::queue_entry::{Entry, Sequence};
 use crate::{DeliveryTag, Position};
 
 /// Tags run from 1 to this (MQTT-2.2.1-3), and so many deliveries at most lie between the oldest unsettled and the
@@ -122,6 +124,26 @@ impl DeliveryWindow {
     pub fn get_mut(&mut self, tag: DeliveryTag) -> Option<&mut Unsettled> {
         let at = self.place_of(tag)?;
         self.deliveries.get_mut(at)?.as_mut()
+    }
+
+    /// Whether this delivery was sent on an earlier connection and waits to be sent again.
+    pub fn will_repeat(&self, tag: DeliveryTag) -> bool {
+        let delivery = self.place_of(tag).and_then(|at| self.deliveries.get(at)?.as_ref());
+        delivery.is_some_and(|delivery| delivery.repeated && !delivery.is_in_flight())
+    }
+
+    /// Takes note that the receiver has a QoS 2 message; true if that is news. `None` where nothing can be received:
+    /// there is no such delivery, or it was not sent on this connection.
+    pub fn receive(&mut self, tag: DeliveryTag) -> Option<(Sequence, bool)> {
+        let delivery =
+            self.get_mut(tag).filter(|delivery| delivery.entry.delivery.qos == QoS::ExactlyOnce)?;
+        let is_news = match delivery.stage {
+            DeliveryStage::Assigned { .. } => return None,
+            DeliveryStage::Sent => true,
+            DeliveryStage::Received => false,
+        };
+        delivery.stage = DeliveryStage::Received;
+        Some((delivery.entry.sequence, is_news))
     }
 
     /// Ends a delivery and gives it back.

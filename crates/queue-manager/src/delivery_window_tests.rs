@@ -3,7 +3,7 @@
 use ferrymq_message::{Descriptor, Message};
 
 use super::*;
-use crate::queue_entry::{Content, DeliveryOptions, Sequence};
+use crate::queue_entry::{Content, DeliveryOptions};
 
 fn entry(sequence: u64) -> Entry {
     Entry {
@@ -143,4 +143,17 @@ fn what_is_unacknowledged_is_bounded_in_bytes_but_one_message_always_goes() {
     window.settle(DeliveryTag(1));
     window.settle(DeliveryTag(2));
     assert!(window.next_to_send(Position(0), 100, 50).is_some());
+}
+
+#[test]
+fn nothing_is_received_before_it_was_sent_on_this_connection() {
+    let mut window = DeliveryWindow::default();
+    let mut exactly_once = entry(0);
+    exactly_once.delivery.qos = QoS::ExactlyOnce;
+    let tag = window.assign(exactly_once, Position(0));
+    assert_eq!(window.receive(tag), None);
+    send_all(&mut window);
+    assert_eq!(window.receive(tag), Some((Sequence(0), true)));
+    assert_eq!(window.receive(tag), Some((Sequence(0), false)));
+    assert!(window.settle(tag).is_some() && window.is_consistent());
 }
