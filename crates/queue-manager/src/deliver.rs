@@ -1,5 +1,7 @@
 //! Messages go out: from a session's queue into its window, and, once durable, to its connection; settlements.
 
+use alloc::vec::Vec;
+
 use ferrymq_message::{Message, QoS};
 
 use crate::client_session::ClientSession;
@@ -39,15 +41,14 @@ impl QueueManager {
             else {
                 return;
             };
-            let Content::Resident(message) = &delivery.entry.content else { continue };
-            if message.has_expired(turn.now) && !delivery.repeated {
-                let tag = delivery.tag;
+            let (tag, repeated) = (delivery.tag, delivery.repeated);
+            let target = target_of(connection, tag, repeated, &delivery.entry);
+            let Some(message) = self.load_delivery(key, tag, turn) else { return };
+            if message.has_expired(turn.now) && !repeated {
                 self.statistics.expired += 1;
                 self.finish(key, tag, turn);
                 continue;
             }
-            let message = message.clone();
-            let target = target_of(connection, delivery.tag, delivery.repeated, &delivery.entry);
             self.send(message, target, turn);
         }
     }
@@ -116,23 +117,24 @@ impl QueueManager {
 
     /// Brings the message of the front entry into memory. False if it cannot be read.
     fn load_front(&mut self, key: SessionKey, turn: &mut Turn<'_>) -> bool {
-        let Some(entry) =
-            self.sessions[key].outgoing.as_mut().and_then(|outgoing| outgoing.queue.front_mut())
-        else {
-            return false;
-        };
-        if matches!(entry.content, Content::Resident(_)) {
-            return true;
-        }
-        let mut bytes = core::mem::take(&mut self.read_scratch);
-        let found = turn.journal.read(entry.position, &mut bytes);
-        if found && let Ok(Record::Put(put)) = Record::decode(&bytes) {
-            entry.content = Content::Resident(put.message);
+        let front = self.sessions[key].outgoing.as_mut().and_then(|outgoing| outgoing.queue.front_mut());
+        let Some(entry) = front else { return false };
+        if matches!(entry.content, Content::Logged) {
+            let Some(message) = read_message(entry, &mut self.read_scratch, turn) else { return false };
+            entry.content = Content::Resident(message);
             self.statistics.resident_bytes += entry.resident_bytes();
         }
-        let loaded = matches!(entry.content, Content::Resident(_));
-        self.read_scratch = bytes;
-        loaded
+        true
+    }
+
+    /// The message of a delivery in the window. It may be in the log only: after a restart, beyond the memory budget.
+    fn load_delivery(&mut self, key: SessionKey, tag: DeliveryTag, turn: &mut Turn<'_>) -> Option<Message> {
+        let entry = &mut self.sessions[key].outgoing.as_mut()?.window.get_mut(tag)?.entry;
+        if matches!(entry.content, Content::Logged) {
+            entry.content = Content::Resident(read_message(entry, &mut self.read_scratch, turn)?);
+            self.statistics.resident_bytes += entry.resident_bytes();
+        }
+        entry.message().cloned()
     }
 
     pub(crate) fn settle(
@@ -225,6 +227,17 @@ impl QueueManager {
         for entry in outgoing.queue.iter().chain(outgoing.window.iter().map(|delivery| &delivery.entry)) {
             self.discount(entry);
         }
+    }
+}
+
+/// Reads the message of an entry from the log.
+pub(crate) fn read_message(entry: &Entry, scratch: &mut Vec<u8>, turn: &mut Turn<'_>) -> Option<Message> {
+    if !turn.journal.read(entry.position, scratch) {
+        return None;
+    }
+    match Record::decode(scratch) {
+        Ok(Record::Put(put)) => Some(put.message),
+        _ => None,
     }
 }
 

@@ -179,9 +179,7 @@ impl Restart {
         let figures = &mut self.queue_manager.statistics;
         let over_budget = figures.resident_bytes >= self.queue_manager.limits.memory_budget;
         let size = message.memory() as u32;
-        // A delivery that its receiver knows by a tag is sent again from the window, which holds messages only.
-        let is_resident = !over_budget || target.tag.is_some();
-        let content = if is_resident { Content::Resident(message.clone()) } else { Content::Logged };
+        let content = if over_budget { Content::Logged } else { Content::Resident(message.clone()) };
         let entry = RestoredEntry {
             content,
             size,
@@ -191,7 +189,7 @@ impl Restart {
             tag: target.tag,
             received: target.received,
         };
-        figures.resident_bytes += if is_resident { u64::from(size) } else { 0 };
+        figures.resident_bytes += if over_budget { 0 } else { u64::from(size) };
         if let Some(old) =
             self.sequenced(target.queue, target.sequence).entries.insert(target.sequence, entry)
         {

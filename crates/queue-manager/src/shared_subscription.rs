@@ -6,10 +6,11 @@ use ferrymq_message::{Message, QoS};
 use ferrymq_topic::TopicLimits;
 
 use crate::client_session::Subscription;
+use crate::deliver::read_message;
 use crate::delivery_window::DeliveryStage;
 use crate::queue_entry::{Content, Entry};
 use crate::queue_manager::{QueueManager, Turn};
-use crate::record::{PutHead, Record};
+use crate::record::PutHead;
 use crate::route::Grant;
 use crate::session_table::SessionKey;
 use crate::subscription_table::{GroupKey, ParsedFilter};
@@ -167,14 +168,7 @@ impl QueueManager {
         if let Content::Resident(message) = &entry.content {
             return Some(message.clone());
         }
-        let mut bytes = Vec::new();
-        if !turn.journal.read(entry.position, &mut bytes) {
-            return None;
-        }
-        match Record::decode(&bytes) {
-            Ok(Record::Put(put)) => Some(put.message),
-            _ => None,
-        }
+        read_message(entry, &mut self.read_scratch, turn)
     }
 
     /// Entries that nobody took return to their places.

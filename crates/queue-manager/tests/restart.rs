@@ -4,7 +4,7 @@ mod driver;
 
 use driver::{Driver, retained};
 use ferrymq_message::QoS;
-use ferrymq_queue_manager::{Outcome, Settlement, Stage};
+use ferrymq_queue_manager::{Limits, Outcome, Settlement, Stage};
 
 const Q1: QoS = QoS::AtLeastOnce;
 const Q2: QoS = QoS::ExactlyOnce;
@@ -44,4 +44,20 @@ fn roll_forward_keeps_the_tag_of_a_message_that_cleared_a_retained_one() {
     d.resume(8, "publisher");
     d.release(8, 2);
     assert_eq!(d.confirms(), [(8, 2, Stage::Completed, Outcome::Done)]);
+}
+
+#[test]
+fn a_delivery_whose_body_is_in_the_log_only_is_sent_again_after_a_restart() {
+    let mut d = pair(Q2);
+    d.lose(1);
+    for n in 1..=4 {
+        d.publish(9, "a", &n.to_string(), Q2, n);
+    }
+    d.resume(2, "subscriber");
+    assert_eq!(d.take_delivered().len(), 4);
+    d.limits = Limits { memory_budget: 1, ..Limits::default() };
+    d.crash();
+    d.resume(3, "subscriber");
+    let bodies: Vec<_> = d.take_delivered().into_iter().map(|m| m.body).collect();
+    assert_eq!(bodies, ["1", "2", "3", "4"]);
 }
