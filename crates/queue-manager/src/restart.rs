@@ -225,7 +225,7 @@ impl Restart {
         queue_manager.subscribe_restored(key, restored.subscriptions);
         queue_manager.count_restored(&outgoing);
         queue_manager.sessions[key].outgoing = (outgoing.next_sequence > 0).then(|| Box::new(outgoing));
-        queue_manager.time_restored(key, now);
+        queue_manager.time_restored(key);
     }
 }
 
@@ -246,14 +246,14 @@ impl QueueManager {
         }
     }
 
-    /// Starts the timers of a restored session. A will that is due at once is published by the first time-out.
-    fn time_restored(&mut self, key: SessionKey, now: Timestamp) {
+    /// Starts the timers of a restored session. What is overdue happens at the first time-out or connect.
+    fn time_restored(&mut self, key: SessionKey) {
         use crate::timer_queue::SessionTimer;
         let session = &self.sessions[key];
         let (expires, will) = (session.expires_at(), session.will_due_at());
-        self.timers.start(expires.max(now), key, SessionTimer::Expiry);
+        self.timers.start(expires, key, SessionTimer::Expiry);
         if let Some(due) = will {
-            self.timers.start(due.max(now), key, SessionTimer::Will);
+            self.timers.start(due, key, SessionTimer::Will);
         }
     }
 }
