@@ -12,6 +12,14 @@ use crate::session_table::SessionKey;
 use crate::timer_queue::SessionTimer;
 use crate::{CloseReason, Connect, ConnectionId, Disconnect, Effect, Position, Refusal, Will};
 
+/// What there was of a client that connects.
+enum Found {
+    Nothing,
+    Session(SessionKey),
+    /// The position of the record that says so; 0 if none does.
+    Ended(Position),
+}
+
 impl QueueManager {
     pub(crate) fn connect(&mut self, connect: Connect, turn: &mut Turn<'_>) {
         if let Err(reason) = self.admit(&connect) {
@@ -19,9 +27,15 @@ impl QueueManager {
             return;
         }
         let found = self.sessions.by_client_id(&connect.client_id);
-        let resumed = found.filter(|key| self.take_over(*key, connect.clean_start, turn));
+        let found = found.map_or(Found::Nothing, |key| self.take_over(key, connect.clean_start, turn));
+        let (resumed, ended) = match found {
+            Found::Session(key) => (Some(key), Position::default()),
+            Found::Ended(at) => (None, at),
+            Found::Nothing => (None, Position::default()),
+        };
         let key = resumed.unwrap_or_else(|| self.create_session(connect.client_id.clone()));
-        let after = self.attach(key, connect, turn);
+        // Told of a new session, the client forgets its part of the old one: that must not come back.
+        let after = self.attach(key, connect, turn).max(ended);
         let session = &self.sessions[key];
         let connection = session.connection.unwrap_or(ConnectionId::SERVER);
         let connected = Effect::Connected {
@@ -46,20 +60,16 @@ impl QueueManager {
         if is_new { Err(Refusal::TooManySessions) } else { Ok(()) }
     }
 
-    /// Closes the connection that the session may still have (MQTT-3.1.4-3). True if the session goes on.
-    fn take_over(&mut self, key: SessionKey, clean_start: bool, turn: &mut Turn<'_>) -> bool {
+    /// Closes the connection that the session may still have (MQTT-3.1.4-3).
+    fn take_over(&mut self, key: SessionKey, clean_start: bool, turn: &mut Turn<'_>) -> Found {
         if let Some(connection) = self.sessions[key].connection {
             self.statistics.taken_over += 1;
             turn.out.effects.push(Effect::Close { connection, reason: CloseReason::TakenOver });
-            if !self.detach(key, true, turn) {
-                return false;
+            if let Some(ended) = self.detach(key, true, turn) {
+                return Found::Ended(ended);
             }
         }
-        if clean_start {
-            self.end_session(key, turn);
-            return false;
-        }
-        true
+        if clean_start { Found::Ended(self.end_session(key, turn)) } else { Found::Session(key) }
     }
 
     fn create_session(&mut self, client_id: Box<str>) -> SessionKey {
@@ -151,8 +161,8 @@ impl QueueManager {
         }
     }
 
-    /// Takes the connection off a session. True if the session goes on without.
-    fn detach(&mut self, key: SessionKey, with_will: bool, turn: &mut Turn<'_>) -> bool {
+    /// Takes the connection off a session. If that ends the session, the position of the record that says so.
+    fn detach(&mut self, key: SessionKey, with_will: bool, turn: &mut Turn<'_>) -> Option<Position> {
         self.sessions.detach(key);
         self.sessions[key].paced = 0;
         self.sessions[key].detached_at = turn.now;
@@ -163,15 +173,14 @@ impl QueueManager {
             outgoing.window.rewind();
         }
         if self.sessions[key].expiry_s == 0 {
-            self.end_session(key, turn);
-            return false;
+            return Some(self.end_session(key, turn));
         }
         if self.sessions[key].logged {
             self.log_session(key, turn);
         }
         self.hand_on_shared(key, turn);
         self.start_timers(key, turn);
-        true
+        None
     }
 
     pub(crate) fn start_timers(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
@@ -202,8 +211,9 @@ impl QueueManager {
         }
     }
 
-    /// Ends a session: its will, if it still has one, is published; shared messages go to other members.
-    pub(crate) fn end_session(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
+    /// Ends a session: its will, if it still has one, is published; shared messages go to other members. The position
+    /// of the record that says so.
+    pub(crate) fn end_session(&mut self, key: SessionKey, turn: &mut Turn<'_>) -> Position {
         self.stop_timers(key);
         self.publish_will(key, turn);
         let filters = core::mem::take(&mut self.sessions[key].subscriptions);
@@ -212,10 +222,11 @@ impl QueueManager {
         }
         self.hand_on_all_shared(key, &filters, turn);
         let session = self.sessions.remove(key);
-        if session.logged {
-            self.log(&Record::SessionEnded { queue: session.queue }, turn);
-        }
         self.discount_session(&session);
+        if !session.logged {
+            return Position::default();
+        }
+        self.log(&Record::SessionEnded { queue: session.queue }, turn)
     }
 
     fn publish_will(&mut self, key: SessionKey, turn: &mut Turn<'_>) {

@@ -61,3 +61,19 @@ fn a_delivery_whose_body_is_in_the_log_only_is_sent_again_after_a_restart() {
     let bodies: Vec<_> = d.take_delivered().into_iter().map(|m| m.body).collect();
     assert_eq!(bodies, ["1", "2", "3", "4"]);
 }
+
+#[test]
+fn a_client_is_not_told_of_a_new_session_before_the_end_of_the_old_one_is_durable() {
+    let mut d = pair(Q1);
+    d.lose(1);
+    d.syncs = false;
+    d.connect(2, "subscriber");
+    let durable = d.journal.records.len() - 1;
+    d.sync_to(durable as u64);
+    assert!(
+        !d.saw(|effect| matches!(effect, Effect::Connected { .. })),
+        "a crash now brings the old one back"
+    );
+    d.sync();
+    assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
+}
