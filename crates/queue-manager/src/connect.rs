@@ -22,6 +22,8 @@ enum Found {
 
 impl QueueManager {
     pub(crate) fn connect(&mut self, connect: Connect, turn: &mut Turn<'_>) {
+        // A session that is over is not resumed, though its time-out was not handled yet.
+        self.run_timers(turn);
         if let Err(reason) = self.admit(&connect) {
             turn.out.effects.push(Effect::Refused { connection: connect.connection, reason });
             return;

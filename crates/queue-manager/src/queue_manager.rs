@@ -124,10 +124,14 @@ impl QueueManager {
     /// Publishes the wills and ends the sessions that are due.
     pub fn handle_timeout(&mut self, now: Timestamp, journal: &mut dyn Journal, out: &mut Outbox) {
         let turn = &mut Turn { now, journal, out };
-        while let Some((key, timer)) = self.timers.pop_due(now) {
+        self.run_timers(turn);
+        self.release_paced(turn);
+    }
+
+    pub(crate) fn run_timers(&mut self, turn: &mut Turn<'_>) {
+        while let Some((key, timer)) = self.timers.pop_due(turn.now) {
             self.timer_fired(key, timer, turn);
         }
-        self.release_paced(turn);
     }
 
     /// What was counted, and how much there is.

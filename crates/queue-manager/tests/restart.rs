@@ -4,7 +4,7 @@ mod driver;
 
 use driver::{Driver, retained};
 use ferrymq_message::QoS;
-use ferrymq_queue_manager::{Limits, Outcome, Settlement, Stage};
+use ferrymq_queue_manager::{Effect, Limits, Outcome, Settlement, Stage};
 
 const Q1: QoS = QoS::AtLeastOnce;
 const Q2: QoS = QoS::ExactlyOnce;
@@ -66,6 +66,7 @@ fn a_delivery_whose_body_is_in_the_log_only_is_sent_again_after_a_restart() {
 fn a_client_is_not_told_of_a_new_session_before_the_end_of_the_old_one_is_durable() {
     let mut d = pair(Q1);
     d.lose(1);
+    d.effects.clear();
     d.syncs = false;
     d.connect(2, "subscriber");
     let durable = d.journal.records.len() - 1;
@@ -76,4 +77,18 @@ fn a_client_is_not_told_of_a_new_session_before_the_end_of_the_old_one_is_durabl
     );
     d.sync();
     assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
+}
+
+#[test]
+fn a_session_that_expired_while_the_server_was_down_is_not_resumed_by_its_client() {
+    let mut d = Driver::logged();
+    d.connect_with(1, "c", false, 60, None);
+    d.lose(1);
+    d.now = d.now.plus_seconds(61);
+    d.crash();
+    d.effects.clear();
+    d.connect_with(2, "c", false, 60, None);
+    assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
+    d.pass(0);
+    assert_eq!(d.queue_manager.statistics().connections, 1, "no timer of the old session ends the new one");
 }
