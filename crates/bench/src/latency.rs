@@ -8,7 +8,12 @@ const LONGEST_US: u64 = 3_600_000_000;
 
 /// Collects times; recording costs some nanoseconds and no memory.
 #[derive(Clone, Debug)]
-pub struct Latency(Histogram<u64>);
+pub struct Latency {
+    histogram: Histogram<u64>,
+    /// The time recorded last and how often in a row, not yet in `histogram`: messages that left in one write and
+    /// arrived in one read took the same time, so most of a batch is one entry.
+    row: (u64, u64),
+}
 
 /// What is reported of a set of times, in microseconds, three digits exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -30,7 +35,8 @@ pub struct Percentiles {
 impl Default for Latency {
     #[allow(clippy::expect_used, reason = "constant bounds are right or wrong once and for all")]
     fn default() -> Self {
-        Self(Histogram::new_with_bounds(1, LONGEST_US, 3).expect("bounds of the histogram"))
+        let histogram = Histogram::new_with_bounds(1, LONGEST_US, 3).expect("bounds of the histogram");
+        Self { histogram, row: (0, 0) }
     }
 }
 
@@ -38,19 +44,33 @@ impl Latency {
     /// Records one time.
     #[inline]
     pub fn record(&mut self, time_us: u64) {
-        self.0.saturating_record(time_us);
+        if time_us != self.row.0 {
+            self.enter_row();
+            self.row.0 = time_us;
+        }
+        self.row.1 += 1;
     }
 
-    /// The percentiles so far; `None` when nothing was recorded.
+    fn enter_row(&mut self) {
+        let (time_us, times) = std::mem::take(&mut self.row);
+        if times > 0 {
+            self.histogram.saturating_record_n(time_us, times);
+        }
+    }
+
+    /// The percentiles so far; `None` when nothing was recorded. Copies the histogram.
     pub fn percentiles(&self) -> Option<Percentiles> {
-        let at = |quantile| self.0.value_at_quantile(quantile);
-        (!self.0.is_empty()).then(|| Percentiles {
+        let mut all = self.clone();
+        all.enter_row();
+        let histogram = all.histogram;
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        (!histogram.is_empty()).then(|| Percentiles {
             p50: at(0.5),
             p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
-            max: self.0.max(),
-            mean: self.0.mean(),
+            max: histogram.max(),
+            mean: histogram.mean(),
         })
     }
 }
@@ -66,6 +86,14 @@ mod tests {
         let p = latency.percentiles().expect("something was recorded");
         assert_eq!((p.p50, p.p95, p.p99, p.p999, p.max), (500, 950, 990, 999, 1_000));
         assert!((p.mean - 500.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn equal_times_in_a_row_count_as_often_as_they_came() {
+        let mut latency = Latency::default();
+        [7, 7, 7, 1_000, 7, 7, 0, 0].iter().for_each(|&us| latency.record(us));
+        let p = latency.percentiles().expect("something was recorded");
+        assert_eq!((p.p50, p.max, p.mean), (7, 1_000, 1_035.0 / 8.0));
     }
 
     #[test]

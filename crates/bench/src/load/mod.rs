@@ -3,6 +3,7 @@
 //! It keeps no thread, lock or allocation per message: a PUBLISH is a template patched in the output buffer, arrivals
 //! are read where they lie, acknowledgements of one read leave in one write.
 
+mod arrivals;
 mod books;
 mod connect_burst;
 mod fleet;

@@ -95,11 +95,11 @@ impl Publishers {
         }
     }
 
-    /// One of the publisher's messages above QoS 0 is done with.
+    /// `messages` of the publisher's above QoS 0 are done with.
     #[inline]
-    pub fn acknowledged(&mut self, stream: u32) {
+    pub fn acknowledged(&mut self, stream: u32, messages: u32) {
         let publisher = &mut self.publishers[stream as usize];
-        publisher.in_flight = publisher.in_flight.saturating_sub(1);
+        publisher.in_flight = publisher.in_flight.saturating_sub(messages);
         self.list(stream);
     }
 
@@ -282,7 +282,7 @@ mod tests {
         (0..2).for_each(|_| assert_eq!(appended(&mut all, 3).stream, 3));
         all.delivered(3, 2);
         assert_eq!((all.may_send(3), all.in_flight()), (0, 2));
-        all.acknowledged(3);
+        all.acknowledged(3, 1);
         assert_eq!((all.may_send(3), all.sent_by(3), all.sent()), (1, 2, 2));
     }
 

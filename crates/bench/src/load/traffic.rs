@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use ferrymq_mqtt_proto::{Ack, Packet, PacketKind, Publish, QoS, ReasonCode, decode};
+use ferrymq_mqtt_proto::{Ack, Packet, PacketKind, QoS, ReasonCode, decode};
 use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service};
 
+use super::arrivals::{Delivery, FamiliarHeader};
 use super::books::{Books, Broadcasts};
 use super::fleet::{Destination, Fleet};
 use super::publishers::Publishers;
@@ -88,6 +89,9 @@ struct Traffic<'a> {
     moved_mark: u64,
     /// Acknowledgements of the input being read.
     replies: Vec<u8>,
+    header: FamiliarHeader,
+    /// Copies of one stream that arrived one after the other, not yet told to its publisher.
+    arrived: (u32, u64),
     /// Packets read since the last rest.
     packets: u32,
     outcome: Outcome,
@@ -115,6 +119,8 @@ impl<'a> Traffic<'a> {
             moved_us: 0,
             moved_mark: 0,
             replies: Vec::new(),
+            header: FamiliarHeader::default(),
+            arrived: (0, 0),
             packets: 0,
             outcome: Outcome { before: meter.read(), ..Outcome::default() },
             failure: None,
@@ -140,22 +146,10 @@ impl<'a> Traffic<'a> {
         input: &[u8],
     ) -> Result<usize, LoadError> {
         let now_us = io.clock().now_us();
-        let mut consumed = 0;
-        while let Some((packet, size)) = decode(&input[consumed..], packets::VERSION, u32::MAX)? {
-            consumed += size;
-            self.packets += 1;
-            match (role, packet) {
-                (Role::Subscriber(subscriber), Packet::Publish(publish)) => {
-                    self.delivery(subscriber, &publish, now_us)
-                }
-                (Role::Publisher(stream), Packet::Puback(_) | Packet::Pubcomp(_)) => {
-                    self.publishers.acknowledged(stream)
-                }
-                (Role::Publisher(_), Packet::Pubrec(ack)) => self.reply(PacketKind::Pubrel, ack.packet_id),
-                (Role::Subscriber(_), Packet::Pubrel(ack)) => self.reply(PacketKind::Pubcomp, ack.packet_id),
-                (_, other) => self.answer(io, id, role, &other)?,
-            }
-        }
+        let consumed = match role {
+            Role::Subscriber(subscriber) => self.read_subscriber(io, id, subscriber, input, now_us)?,
+            Role::Publisher(_) | Role::Idle(_) => self.read_publisher(io, id, role, input)?,
+        };
         if !self.replies.is_empty() {
             if let Some(output) = io.output(id) {
                 output.extend_from_slice(&self.replies);
@@ -165,15 +159,80 @@ impl<'a> Traffic<'a> {
         Ok(consumed)
     }
 
-    #[inline]
-    fn delivery(&mut self, subscriber: u32, publish: &Publish, now_us: u64) {
-        match publish.qos {
-            QoS::AtMostOnce => {}
-            QoS::AtLeastOnce => self.reply(PacketKind::Puback, publish.packet_id),
-            QoS::ExactlyOnce => self.reply(PacketKind::Pubrec, publish.packet_id),
+    fn read_subscriber(
+        &mut self,
+        io: &mut Io,
+        id: ConnectionToken,
+        subscriber: u32,
+        input: &[u8],
+        now_us: u64,
+    ) -> Result<usize, LoadError> {
+        let mut rest = input;
+        loop {
+            while let Some((delivery, size)) = self.header.read(rest) {
+                rest = &rest[size..];
+                self.delivery(subscriber, &delivery, now_us);
+            }
+            let Some((packet, size)) = decode(rest, packets::VERSION, u32::MAX)? else { break };
+            match packet {
+                Packet::Publish(publish) => {
+                    self.header.remember(&rest[..size], &publish);
+                    self.delivery(subscriber, &Delivery::from(&publish), now_us);
+                }
+                Packet::Pubrel(ack) => self.reply(PacketKind::Pubcomp, ack.packet_id),
+                other => self.answer(io, id, Role::Subscriber(subscriber), &other)?,
+            }
+            rest = &rest[size..];
         }
-        if let Some((stream, copies)) = self.books.enter(subscriber, publish.payload, now_us) {
-            self.publishers.delivered(stream, copies);
+        self.tell_arrived();
+        Ok(input.len() - rest.len())
+    }
+
+    fn read_publisher(
+        &mut self,
+        io: &mut Io,
+        id: ConnectionToken,
+        role: Role,
+        input: &[u8],
+    ) -> Result<usize, LoadError> {
+        let (mut consumed, mut acknowledged) = (0, 0);
+        while let Some((packet, size)) = decode(&input[consumed..], packets::VERSION, u32::MAX)? {
+            consumed += size;
+            self.packets += 1;
+            match packet {
+                Packet::Puback(_) | Packet::Pubcomp(_) => acknowledged += 1,
+                Packet::Pubrec(ack) => self.reply(PacketKind::Pubrel, ack.packet_id),
+                other => self.answer(io, id, role, &other)?,
+            }
+        }
+        if let (Role::Publisher(stream), 1..) = (role, acknowledged) {
+            self.publishers.acknowledged(stream, acknowledged);
+        }
+        Ok(consumed)
+    }
+
+    #[inline]
+    fn delivery(&mut self, subscriber: u32, delivery: &Delivery, now_us: u64) {
+        self.packets += 1;
+        match delivery.qos {
+            QoS::AtMostOnce => {}
+            QoS::AtLeastOnce => self.reply(PacketKind::Puback, delivery.packet_id),
+            QoS::ExactlyOnce => self.reply(PacketKind::Pubrec, delivery.packet_id),
+        }
+        let Some((stream, copies)) = self.books.enter(subscriber, delivery.payload, now_us) else { return };
+        if stream != self.arrived.0 {
+            self.tell_arrived();
+            self.arrived.0 = stream;
+        }
+        self.arrived.1 += copies;
+    }
+
+    /// Tells the publisher what arrived of its stream in a row.
+    #[inline]
+    fn tell_arrived(&mut self) {
+        let copies = std::mem::take(&mut self.arrived.1);
+        if copies > 0 {
+            self.publishers.delivered(self.arrived.0, copies);
         }
     }
 
