@@ -1,5 +1,6 @@
 #!/bin/sh
 # What a bare Debian 12 lacks, installed by name and said aloud:
+#   provide.sh make      make itself, for scripts
 #   provide.sh build     cargo, a C toolchain to link with
 #   provide.sh checks    rustfmt and clippy
 #   provide.sh clients   mosquitto's clients, and Paho and pytest in ./.venv
@@ -55,6 +56,8 @@ new_enough() {
 
 provide_build() {
     if ! have cc; then install gcc libc6-dev; fi
+    # Without it neither cargo nor pip trusts the registry that it downloads from.
+    if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then install ca-certificates; fi
     if new_enough; then return; fi
     if ! have rustup; then
         have curl || install curl ca-certificates
@@ -89,6 +92,7 @@ provide_clients() {
 
 for part in "$@"; do
     case $part in
+        make) have make || install make ;;
         build) provide_build ;;
         checks) provide_checks ;;
         clients) provide_clients ;;
