@@ -77,9 +77,10 @@ provide_checks() {
 provide_clients() {
     if ! have mosquitto_sub; then install mosquitto-clients; fi
     if ! have mosquitto && [ ! -x /usr/sbin/mosquitto ]; then
-        say "mosquitto is installed as a peer to compare with; its service is not started and stays disabled"
+        say "mosquitto is installed as a peer to compare with; its service is not started, now or at boot"
         install_without_starting mosquitto
-        if have systemctl; then as_root systemctl -q disable mosquitto 2>/dev/null || true; fi
+        as_root deb-systemd-helper disable mosquitto.service >/dev/null 2>&1 || true
+        as_root update-rc.d mosquitto disable >/dev/null 2>&1 || true
     fi
     if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then install python3 python3-venv; fi
     if ! cmp -s interop/requirements.txt .venv/requirements.txt; then
