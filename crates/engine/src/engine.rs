@@ -61,7 +61,8 @@ impl Engine {
                 queue_manager.handle_timeout(now, journal, outbox);
             }
             Journal::Log(journal) => {
-                journal.take_completions()?;
+                journal.take_completions(now)?;
+                queue_manager.set_storage_full(journal.is_short());
                 release(held, journal.durable(), outbox);
                 queue_manager.durable(journal.durable(), now, &mut **journal, outbox);
                 commands
@@ -86,7 +87,11 @@ impl Engine {
 
     /// When a turn is due though nothing happens.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        self.queue_manager.next_timeout()
+        let retry = match &self.journal {
+            Journal::None(_) => None,
+            Journal::Log(journal) => journal.next_timeout(),
+        };
+        self.queue_manager.next_timeout().into_iter().chain(retry).min()
     }
 
     /// What the queue manager counts.

@@ -11,6 +11,7 @@ use crate::file_disk::FileDisk;
 use crate::log_writer::{Done, LogWriter};
 use crate::randomness::random_bits;
 use crate::settings::{EngineError, EngineSettings, LogSettings};
+use crate::shortage::Shortage;
 
 /// A record takes less than this beyond its own bytes, unless it is split over blocks: then it takes a block's header
 /// of 64 bytes more.
@@ -45,6 +46,7 @@ pub(crate) struct LogJournal {
     done: Vec<Done>,
     /// Where roll-forward stands in the oldest extent.
     rolling: Option<Rolling>,
+    shortage: Shortage,
     read_failure: Option<ReadError>,
 }
 
@@ -96,16 +98,20 @@ impl LogJournal {
             outstanding: 0,
             done: Vec::new(),
             rolling: None,
+            shortage: Shortage::None,
             read_failure: None,
         };
         Ok((restart.finish(now), journal))
     }
 
     /// Takes note of what the writer has done.
-    pub fn take_completions(&mut self) -> Result<(), EngineError> {
+    pub fn take_completions(&mut self, now: Timestamp) -> Result<(), EngineError> {
         self.writer.take_done(&mut self.done);
         self.outstanding -= self.done.len();
-        for Done { task, result } in self.done.drain(..) {
+        let before = self.shortage;
+        for done in self.done.drain(..) {
+            self.shortage = self.shortage.after(&done, now);
+            let Done { task, result } = done;
             self.log
                 .completed(task, result)
                 .map_err(|source| EngineError::Write { name: self.name.clone(), source })?;
@@ -113,7 +119,35 @@ impl LogJournal {
         while self.split.front().is_some_and(|(_, end)| *end <= self.log.durable()) {
             self.split.pop_front();
         }
+        self.tell_shortage(before);
+        if self.shortage.asks_again(now) {
+            self.log.retry_space();
+        }
         Ok(())
+    }
+
+    fn tell_shortage(&self, before: Shortage) {
+        let queue_manager = &*self.name;
+        match (before == Shortage::None, self.log.no_space()) {
+            (true, Some(error)) => tracing::error!(
+                queue_manager, %error,
+                "the disk is full: messages that have to be kept are refused until there is room"
+            ),
+            (false, _) if self.shortage == Shortage::None => {
+                tracing::info!(queue_manager, "the disk has room again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the disk is full: what room the log still has is for the records that make messages go away.
+    pub fn is_short(&self) -> bool {
+        self.shortage != Shortage::None
+    }
+
+    /// When the disk is asked for room again.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        self.shortage.next()
     }
 
     /// Every record that starts here or before is durable to its last byte.
@@ -128,6 +162,13 @@ impl LogJournal {
         while let Some(task) = self.log.take_task() {
             self.outstanding += 1;
             self.writer.submit(task);
+        }
+        // Nothing is under way and nothing may go: no completion would ever wake anybody.
+        if let Some(source) = self.log.no_space()
+            && self.outstanding == 0
+            && self.log.unwritten_bytes() > 0
+        {
+            return Err(EngineError::NoSpace { name: self.name.clone(), source: source.clone() });
         }
         match self.read_failure.take() {
             Some(source) => Err(EngineError::Read { name: self.name.clone(), source }),
@@ -170,7 +211,8 @@ impl LogJournal {
     fn is_reclaim_due(&self, queue_manager: &QueueManager) -> bool {
         let live = queue_manager.statistics().live_log_bytes;
         let extents = self.log.extents();
-        extents.start() < extents.end() && self.bytes() > live.saturating_mul(2) + self.settings.reclaim_after
+        let slack = if self.is_short() { 0 } else { self.settings.reclaim_after };
+        extents.start() < extents.end() && self.bytes() > live.saturating_mul(2) + slack
     }
 
     fn roll_block(&mut self, at: Lsn, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
@@ -201,7 +243,8 @@ impl LogJournal {
         self.flush()?;
         while self.outstanding > 0 {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
-            self.take_completions()?;
+            // Nobody asks for more room any more.
+            self.take_completions(Timestamp::default())?;
             self.flush()?;
         }
         Ok(())

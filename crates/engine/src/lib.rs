@@ -11,6 +11,7 @@ pub mod log_writer;
 mod randomness;
 pub mod scheduling;
 mod settings;
+mod shortage;
 
 pub use engine::Engine;
 pub use ferrymq_queue_manager::{

@@ -77,6 +77,17 @@ pub enum EngineError {
         /// What the disk says.
         source: DiskError,
     },
+    /// The disk is full, and so is what the log had.
+    #[error(
+        "queue manager {name} stops: its log cannot grow ({source}): make room on that disk and start it again; \
+         nothing that was not yet durable has been acknowledged"
+    )]
+    NoSpace {
+        /// The queue manager.
+        name: String,
+        /// What the disk says.
+        source: DiskError,
+    },
     /// A record that is needed cannot be read back.
     #[error("queue manager {name} stops: {source}")]
     Read {

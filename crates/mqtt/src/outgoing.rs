@@ -184,6 +184,7 @@ fn result(outcome: Outcome) -> (ReasonCode, Option<&'static str>) {
         Outcome::Done => (ReasonCode::Success, None),
         Outcome::NoMatchingSubscribers => (ReasonCode::NoMatchingSubscribers, None),
         Outcome::QueueFull => (ReasonCode::QuotaExceeded, Some("the queue of a subscriber is full")),
+        Outcome::StorageFull => (ReasonCode::QuotaExceeded, Some("the disk of the server is full")),
         Outcome::TopicNameInvalid => (ReasonCode::TopicNameInvalid, Some("the topic name is not accepted")),
         Outcome::TagNotFound => (ReasonCode::PacketIdentifierNotFound, None),
     }

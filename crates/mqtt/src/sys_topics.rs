@@ -64,7 +64,10 @@ const TOPICS: &[Topic] = &[
     ("publish/messages/sent", |figures, _| figures.service.publishes_sent.to_string()),
     ("publish/messages/dropped", |figures, _| dropped(figures).to_string()),
     ("publish/messages/refused", |figures, _| {
-        (figures.service.publishes_refused + figures.queue_manager.refused_queue_full).to_string()
+        (figures.service.publishes_refused
+            + figures.queue_manager.refused_queue_full
+            + figures.queue_manager.refused_storage_full)
+            .to_string()
     }),
     ("publish/messages/unmatched", |figures, _| figures.queue_manager.unmatched.to_string()),
     ("publish/bytes/received", |figures, _| figures.service.publish_bytes_received.to_string()),

@@ -119,6 +119,8 @@ pub enum Outcome {
     NoMatchingSubscribers,
     /// A queue that defines so is full and refused it (0x97).
     QueueFull,
+    /// It would have to be kept, and the disk has no room for it (0x97).
+    StorageFull,
     /// The topic name is not allowed (0x90).
     TopicNameInvalid,
     /// A release names a message that is not there (0x92).

@@ -7,7 +7,7 @@ use ferrymq_message::{Message, QoS};
 use crate::queue_entry::{Content, DeliveryOptions, Entry};
 use crate::queue_manager::{QueueManager, Turn};
 use crate::record::{PutHead, PutTarget, Record};
-use crate::route::{Grant, Route};
+use crate::route::{Grant, Receiver, Route};
 use crate::session_table::SessionKey;
 use crate::{ConnectionId, DeliveryTag, Effect, Outcome, Position, Publish, Stage, Target};
 
@@ -32,7 +32,7 @@ impl QueueManager {
             }
             QoS::AtLeastOnce => {
                 self.statistics.published += 1;
-                let distributed = self.distribute(message, Some(publisher), None, turn);
+                let distributed = self.distribute_or_refuse(message, publisher, None, turn);
                 self.confirm(publisher, tag, Stage::Accepted, distributed, turn);
             }
             QoS::ExactlyOnce => self.publish_exactly_once(publisher, message, tag, turn),
@@ -53,7 +53,7 @@ impl QueueManager {
             return;
         }
         self.statistics.published += 1;
-        let distributed = self.distribute(message, Some(publisher), Some(tag), turn);
+        let distributed = self.distribute_or_refuse(message, publisher, Some(tag), turn);
         self.confirm(publisher, tag, Stage::Received, distributed, turn);
     }
 
@@ -82,6 +82,42 @@ impl QueueManager {
         let Some(connection) = self.sessions[key].connection else { return };
         let effect = Effect::Confirm { connection, tag, stage, outcome: distributed.outcome };
         self.answer_paced(key, distributed.after, effect, turn);
+    }
+
+    /// A publisher can be told that there is no room; a will can't, and takes of what is left.
+    fn distribute_or_refuse(
+        &mut self,
+        message: Message,
+        publisher: SessionKey,
+        incoming: Option<DeliveryTag>,
+        turn: &mut Turn<'_>,
+    ) -> Distributed {
+        if self.storage_full && self.has_to_be_kept(&message, publisher, incoming) {
+            self.statistics.refused_storage_full += 1;
+            return Distributed { outcome: Outcome::StorageFull, after: Position::default() };
+        }
+        self.distribute(message, Some(publisher), incoming, turn)
+    }
+
+    /// Whether a message of QoS 1 or 2 would have to be logged.
+    fn has_to_be_kept(
+        &mut self,
+        message: &Message,
+        publisher: SessionKey,
+        incoming: Option<DeliveryTag>,
+    ) -> bool {
+        let route = self.subscriptions.route(message.topic());
+        let is_logged = |key: SessionKey| self.sessions[key].logged;
+        let is_kept = |receiver: &Receiver| {
+            is_logged(receiver.session)
+                && receiver.grant_for(Some(publisher)).is_some_and(|grant| grant.qos > QoS::AtMostOnce)
+        };
+        let retains = message.descriptor().retain && !message.body().is_empty();
+        // Of a group nobody knows yet whose turn it is.
+        retains
+            || !route.groups.is_empty()
+            || (incoming.is_some() && is_logged(publisher))
+            || route.receivers.iter().any(is_kept)
     }
 
     /// Brings a message to all its receivers and, if it is to be retained, to its topic. `incoming` is the tag that
@@ -287,7 +323,8 @@ impl QueueManager {
         let incoming = unreleased
             .filter(|(key, _)| self.sessions[*key].logged)
             .map(|(key, tag)| (self.sessions[key].queue, tag));
-        let keeps = retain && self.admits_retained(message);
+        // At QoS 0 too: nobody can be told, but it would take the room of those who can.
+        let keeps = retain && (!self.storage_full || publisher.is_none()) && self.admits_retained(message);
         // What the server says of itself ($SYS) is said anew after a restart.
         let is_logged = keeps && publisher.is_some();
         let mut position = self.store_collected(message, PutHead { retained: is_logged, incoming }, turn);

@@ -19,6 +19,8 @@ pub struct QueueManager {
     pub(crate) limits: Limits,
     /// False: nothing survives a restart, no record is written.
     pub(crate) logged: bool,
+    /// The log has no room for messages.
+    pub(crate) storage_full: bool,
     pub(crate) sessions: SessionTable,
     pub(crate) subscriptions: SubscriptionTable,
     pub(crate) retained: RetainedTree<Retained>,
@@ -63,6 +65,7 @@ impl QueueManager {
         QueueManager {
             limits,
             logged,
+            storage_full: false,
             sessions: SessionTable::default(),
             subscriptions: SubscriptionTable::with_seed(seed),
             retained: RetainedTree::with_seed(seed),
@@ -114,6 +117,12 @@ impl QueueManager {
                 self.pump(key, turn);
             }
         }
+    }
+
+    /// Whether the journal is short of room: publishers are refused what would have to be kept, so that what is left
+    /// serves those who take messages away.
+    pub fn set_storage_full(&mut self, full: bool) {
+        self.storage_full = full;
     }
 
     /// When [`QueueManager::handle_timeout`] has something to do.

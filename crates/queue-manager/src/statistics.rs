@@ -13,6 +13,8 @@ pub struct Statistics {
     pub discarded_queue_full: u64,
     /// Publishers that were refused because a persistent queue was full.
     pub refused_queue_full: u64,
+    /// Publishers that were refused because the disk was full.
+    pub refused_storage_full: u64,
     /// Retained messages that were not kept because a limit was reached.
     pub retained_refused: u64,
     /// Copies that expired before they were delivered.

@@ -2,7 +2,7 @@
 
 mod driver;
 
-use driver::{Driver, retained};
+use driver::{Driver, message, retained};
 use ferrymq_message::QoS;
 use ferrymq_queue_manager::{Effect, Limits, Outcome, Settlement, Stage};
 
@@ -253,4 +253,29 @@ fn a_session_that_expired_while_the_server_was_down_is_gone() {
     d.pass(0);
     d.connect_with(2, "c", false, 60, None);
     assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
+}
+
+#[test]
+fn a_full_disk_refuses_what_would_have_to_be_kept_and_nothing_else() {
+    let mut d = Driver::logged();
+    d.resume(1, "persistent");
+    d.subscribe(1, "kept", Q1);
+    d.connect(2, "volatile");
+    d.subscribe(2, "passing", Q1);
+    d.connect(3, "publisher");
+    d.queue_manager.set_storage_full(true);
+    let records = d.journal.records.len();
+    for (n, topic) in ["kept", "passing", "nobody"].into_iter().enumerate() {
+        d.publish(3, topic, "x", Q1, n as u16 + 1);
+    }
+    d.publish_message(3, message("state", "x", Q1).with_descriptor(|m| m.retain = true), 4);
+    let outcomes: Vec<_> = d.confirms().into_iter().map(|(_, _, _, outcome)| outcome).collect();
+    assert_eq!(
+        outcomes,
+        [Outcome::StorageFull, Outcome::Done, Outcome::NoMatchingSubscribers, Outcome::StorageFull]
+    );
+    assert_eq!(d.journal.records.len(), records);
+    d.queue_manager.set_storage_full(false);
+    d.publish(3, "kept", "again", Q1, 5);
+    assert_eq!(d.bodies(), [(2, "x".into()), (1, "again".into())]);
 }

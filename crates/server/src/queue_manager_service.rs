@@ -90,6 +90,8 @@ impl QueueManagerService {
     /// Nothing may be acknowledged any more, so no connection is of use.
     #[cold]
     fn fail(&mut self, io: &mut Io, failure: EngineError) {
+        // Now: the end itself waits for the last words to the clients.
+        tracing::error!("{failure}");
         self.mqtt.shutdown(io, &mut self.commands);
         self.commands.clear();
         self.failure = Some(failure);
