@@ -106,7 +106,7 @@ impl QueueManager {
         publisher: SessionKey,
         incoming: Option<DeliveryTag>,
     ) -> bool {
-        let route = self.subscriptions.route(message.topic());
+        let route = self.subscriptions.route(message);
         let is_logged = |key: SessionKey| self.sessions[key].logged;
         let is_kept = |receiver: &Receiver| {
             is_logged(receiver.session)
