@@ -122,6 +122,25 @@ def test_a_packet_just_within_the_limit_is_taken(client, configured):
     assert both.receive().payload == body
 
 
+def test_a_full_queue_refuses_the_publisher_and_loses_nothing(client, configured, name):
+    server = configured(("A", "fsync", "[queue_manager.limits]", "queue_depth = 10"))
+    reader = name()
+    first = client(server, client_id=reader, **KEPT)
+    first.subscribe("t", qos=1)
+    first.disconnect()
+    publisher = client(server)
+    assert [publisher.publish("t", str(n)) for n in range(12)] == [0] * 10 + [0x97] * 2
+    back = client(server, client_id=reader, **KEPT)
+    assert back.receive_payloads(10) == [str(n).encode() for n in range(10)]
+    assert publisher.publish("t", b"again") == 0
+
+
+def test_a_longer_session_expiry_than_allowed_is_told(client, configured, name):
+    server = configured(("A", "fsync", "[queue_manager.limits]", "session_expiry_s = 60"))
+    asked = client(server, client_id=name(), **KEPT).connack_properties
+    assert asked.SessionExpiryInterval == 60
+
+
 def test_a_lower_maximum_qos_is_told_and_kept(client, configured):
     server = configured(("A", "fsync", "maximum_qos = 1"))
     limited = client(server)

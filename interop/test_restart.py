@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from paho_client import let_pass, properties
 from server import Server
 
 KEPT = {"clean": False, "SessionExpiryInterval": 3600}
@@ -102,6 +103,29 @@ def test_a_session_that_ended_before_the_crash_stays_ended(client, server, name)
     client(server, client_id=gone, clean=True).disconnect()
     restart(server)
     assert not client(server, client_id=gone, clean=False).session_present
+
+
+def test_a_will_that_waits_for_its_delay_survives(client, server, name):
+    will = {"topic": "will", "payload": b"gone", "qos": 1,
+            "properties": properties("WILLMESSAGE", WillDelayInterval=2)}
+    client(server, client_id=name(), will=will, **KEPT).vanish()
+    restart(server)
+    watcher = client(server)
+    watcher.subscribe("will")
+    assert watcher.receive().payload == b"gone"
+
+
+def test_a_client_that_was_connected_at_the_crash_finds_its_session_and_its_will_cancelled(client, server, name):
+    will = {"topic": "will", "payload": b"gone", "properties": properties("WILLMESSAGE", WillDelayInterval=1)}
+    returning = name()
+    client(server, client_id=returning, will=will, **KEPT)
+    restart(server)
+    watcher = client(server)
+    watcher.subscribe("will")
+    assert client(server, client_id=returning, **KEPT).session_present
+    let_pass(lambda **options: client(server, **options), 2)
+    client(server).publish("will", b"end")
+    assert watcher.receive_until(b"end") == []
 
 
 def test_a_large_message_survives(client, server, name):
