@@ -57,6 +57,7 @@ impl Engine {
         let Engine { queue_manager, journal, held, outbox } = self;
         match journal {
             Journal::None(journal) => {
+                queue_manager.durable(Position::EVERYTHING, now, journal, outbox);
                 commands.drain(..).for_each(|command| queue_manager.apply(command, now, journal, outbox));
                 queue_manager.handle_timeout(now, journal, outbox);
             }

@@ -20,6 +20,8 @@ pub(crate) struct ClientConnection {
     pub turn: u32,
     /// As that turn began it had left more unread than QoS 0 messages may wait for.
     pub behind: bool,
+    /// The queue manager was told that it is behind with reading.
+    pub clogged: bool,
 }
 
 // Each idle connection costs this much; the transport's part comes on top.
@@ -36,6 +38,7 @@ impl ClientConnection {
             paused: false,
             turn: 0,
             behind: false,
+            clogged: false,
         }
     }
 }

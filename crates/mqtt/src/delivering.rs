@@ -8,14 +8,37 @@ use ferrymq_transport::SHARED_BYTES_MIN;
 use crate::engine::{Command, Settlement, Target};
 use crate::message_in::qos_out;
 use crate::network::Sink;
-use crate::service::token_of;
+use crate::service::{connection_id, token_of};
 use crate::{MqttService, Network};
 
 /// How many times the limit on waiting QoS 0 messages a single turn may bring: the receiver had no time to read, but
 /// topic aliases let a publisher's few bytes grow a thousandfold here.
 const BURST: usize = 16;
 
+/// The part of that limit from which on what can wait stays in the queue manager: early enough that what it sends until
+/// it knows fits below the limit.
+const CLOGGED: usize = 4;
+
 impl MqttService {
+    /// Tells the queue manager which clients have caught up with reading.
+    pub(crate) fn unclog<N: Network>(&mut self, net: &mut N, commands: &mut Vec<Command>) {
+        let low = self.settings.qos0_buffer_bytes / CLOGGED / 2;
+        let clients = &mut self.clients;
+        self.clogged.retain(|token| {
+            let Some(client) = clients.get_mut(*token) else { return false };
+            client.clogged = net.output(*token).is_some_and(|output| output.unsent() > low);
+            if !client.clogged {
+                commands.push(Command::Flow { connection: connection_id(*token), open: true });
+            }
+            client.clogged
+        });
+    }
+
+    /// Whether some client is behind with reading: [`MqttService::perform`] is to be called soon, whatever happens.
+    pub fn has_clogged(&self) -> bool {
+        !self.clogged.is_empty()
+    }
+
     /// Sends a message to each of its targets. `shared`: the same bytes go to several, here or in the next effects.
     pub(crate) fn deliver<N: Network>(
         &mut self,
@@ -43,6 +66,11 @@ impl MqttService {
             if client.turn != self.turn {
                 client.turn = self.turn;
                 client.behind = unsent > limit;
+                if unsent > limit / CLOGGED && !client.clogged {
+                    client.clogged = true;
+                    self.clogged.push(token);
+                    commands.push(Command::Flow { connection: target.connection, open: false });
+                }
             }
             if delivery.qos == QoS::AtMostOnce && (client.behind || unsent > BURST * limit) {
                 self.statistics.dropped_qos0 += 1;

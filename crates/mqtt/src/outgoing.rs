@@ -24,6 +24,9 @@ impl MqttService {
     ) {
         self.turn = self.turn.wrapping_add(1);
         self.turn_bytes = 0;
+        if !self.clogged.is_empty() {
+            self.unclog(net, commands);
+        }
         let effects = std::mem::take(&mut outbox.effects);
         let mut previous = None;
         for (at, effect) in effects.iter().enumerate() {

@@ -32,6 +32,8 @@ pub struct MqttService {
     pub(crate) turn: u32,
     /// Bytes received since the last one.
     pub(crate) turn_bytes: usize,
+    /// Who is behind with reading.
+    pub(crate) clogged: Vec<ConnectionToken>,
 }
 
 impl MqttService {
@@ -47,6 +49,7 @@ impl MqttService {
             pings: Vec::new(),
             turn: 0,
             turn_bytes: 0,
+            clogged: Vec::new(),
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct ClientSession {
     pub ready: bool,
     /// Records speak of it: it survives a restart.
     pub logged: bool,
+    /// Its client leaves too much unread: what can wait is not sent.
+    pub clogged: bool,
     /// It stands on the list of sessions that wait for durability.
     pub awaiting: bool,
 }
@@ -100,6 +102,7 @@ impl ClientSession {
             paced: 0,
             ready: false,
             logged: false,
+            clogged: false,
             awaiting: false,
         }
     }
@@ -156,12 +159,13 @@ impl ClientSession {
 
     /// Whether the next message may be sent at once: nothing older waits.
     pub fn is_idle(&self, bytes_max: u32) -> bool {
-        self.outgoing.as_ref().is_none_or(|outgoing| {
-            outgoing.queue.is_empty()
-                && !outgoing.window.has_unsent()
-                && outgoing.window.has_room(self.receive_maximum)
-                && outgoing.window.has_room_in_flight(bytes_max)
-        })
+        !self.clogged
+            && self.outgoing.as_ref().is_none_or(|outgoing| {
+                outgoing.queue.is_empty()
+                    && !outgoing.window.has_unsent()
+                    && outgoing.window.has_room(self.receive_maximum)
+                    && outgoing.window.has_room_in_flight(bytes_max)
+            })
     }
 
     /// Where a filter stands, or belongs, among the subscriptions.

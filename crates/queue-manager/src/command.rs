@@ -52,6 +52,13 @@ pub enum Command {
     Unsubscribe(Box<Unsubscribe>),
     /// The client takes its leave.
     Disconnect(Disconnect),
+    /// The client is behind with reading what it was sent, or has caught up: meanwhile what can wait is kept here.
+    Flow {
+        /// Whose.
+        connection: ConnectionId,
+        /// True when it has caught up; so it is at first.
+        open: bool,
+    },
     /// The connection broke, or was closed for an error: the will is due.
     Lost {
         /// Which.

@@ -61,6 +61,16 @@ impl DeliveryWindow {
         self.unsent > 0
     }
 
+    /// Whether the next delivery to send waits for its record.
+    pub fn waits_for_record(&self, durable: Position) -> bool {
+        let unsent = self.deliveries.iter().skip(self.deliveries.len() - usize::from(self.unsent)).flatten();
+        let next = unsent.into_iter().find_map(|delivery| match delivery.stage {
+            DeliveryStage::Assigned { ready_at } => Some(ready_at),
+            _ => None,
+        });
+        next.is_some_and(|ready_at| ready_at > durable)
+    }
+
     /// Whether another delivery may get a tag, with `receive_maximum` unsettled ones allowed.
     pub fn has_room(&self, receive_maximum: u16) -> bool {
         self.unsettled < receive_maximum && self.deliveries.len() < usize::from(LAST_TAG)

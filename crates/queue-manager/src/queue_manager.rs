@@ -34,6 +34,10 @@ pub struct QueueManager {
     /// The position that the last held effect waits for; held effects leave in order.
     pub(crate) last_held: Position,
     pub(crate) pacing: Pacing,
+    /// Bytes sent since a session began to be pumped.
+    pub(crate) sent_bytes: usize,
+    /// Some session has more to send in the next turn.
+    pub(crate) unfinished: bool,
     pub(crate) next_queue: u64,
     pub(crate) statistics: Statistics,
     /// The record being written, reused.
@@ -75,6 +79,8 @@ impl QueueManager {
             connecting: Vec::new(),
             last_held: Position::default(),
             pacing: Pacing::default(),
+            sent_bytes: 0,
+            unfinished: false,
             next_queue: 1,
             statistics: Statistics::default(),
             scratch: Vec::new(),
@@ -97,10 +103,12 @@ impl QueueManager {
             Command::Unsubscribe(unsubscribe) => self.unsubscribe(*unsubscribe, turn),
             Command::Disconnect(disconnect) => self.disconnect(disconnect, turn),
             Command::Lost { connection } => self.lost(connection, turn),
+            Command::Flow { connection, open } => self.flow(connection, open, turn),
         }
     }
 
-    /// Every record up to this position, it included, is durable: what waited for it goes on.
+    /// Every record up to this position, it included, is durable: what waited for it goes on. To be called each turn,
+    /// with [`Position::EVERYTHING`] where there is no log: it also sends what was left by the last turn.
     pub fn durable(
         &mut self,
         position: Position,
@@ -109,6 +117,7 @@ impl QueueManager {
         out: &mut Outbox,
     ) {
         self.durable = self.durable.max(position);
+        self.unfinished = false;
         let turn = &mut Turn { now, journal, out };
         self.make_connections_ready(turn);
         for key in core::mem::take(&mut self.awaiting) {
@@ -125,9 +134,10 @@ impl QueueManager {
         self.storage_full = full;
     }
 
-    /// When [`QueueManager::handle_timeout`] has something to do.
+    /// When another turn is due though nothing happens.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        self.timers.next().into_iter().chain(self.next_paced()).min()
+        let at_once = self.unfinished.then_some(Timestamp(0));
+        self.timers.next().into_iter().chain(self.next_paced()).chain(at_once).min()
     }
 
     /// Publishes the wills and ends the sessions that are due.

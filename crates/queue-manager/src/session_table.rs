@@ -81,6 +81,7 @@ impl SessionTable {
     pub fn detach(&mut self, key: SessionKey) -> Option<ConnectionId> {
         let connection = self[key].connection.take()?;
         self[key].ready = false;
+        self[key].clogged = false;
         self.by_connection.remove(&connection);
         Some(connection)
     }

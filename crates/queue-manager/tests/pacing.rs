@@ -65,3 +65,29 @@ fn acknowledgements_stay_in_order_and_those_for_other_topics_wait_behind() {
     let tags: Vec<u16> = d.confirms().iter().map(|confirm| confirm.1).collect();
     assert_eq!(tags, [15, 16, 17, 18, 19, 20, 99]);
 }
+
+#[test]
+fn a_flood_of_retained_messages_is_sent_bit_by_bit_and_stops_while_the_client_does_not_read() {
+    let mut d = Driver::new(Limits::default(), false);
+    d.connect(1, "publisher");
+    let body = "x".repeat(100_000);
+    for n in 0..40 {
+        d.publish_message(1, driver::retained(&format!("r/{n}"), &body, QoS::AtMostOnce), 0);
+    }
+    d.syncs = false;
+    d.connect(2, "subscriber");
+    d.subscribe(2, "r/+", Q1);
+    let first = d.take_delivered().len();
+    assert!((10..20).contains(&first), "{first} for a mebibyte");
+    assert_eq!(d.queue_manager.next_timeout().map(|at| at.0), Some(0), "another turn at once");
+    d.flow(2, false);
+    d.sync();
+    assert!(d.take_delivered().is_empty());
+    d.flow(2, true);
+    let mut rest = d.take_delivered().len();
+    while d.queue_manager.next_timeout().is_some() {
+        d.sync();
+        rest += d.take_delivered().len();
+    }
+    assert_eq!(first + rest, 40);
+}

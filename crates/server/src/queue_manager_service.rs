@@ -12,6 +12,9 @@ use ferrymq_transport::{Closed, ConnectionToken, Io, ListenerId, Service, Servic
 /// When the engine or the `$SYS` topics have something to do though nothing happens.
 const DUE: ServiceTimer = ServiceTimer(0);
 
+/// How soon to look again whether a client that was behind with reading has caught up; mostly its socket says so first.
+const CLOGGED_CHECK_US: u64 = 20_000;
+
 /// While the disk is behind, clients count as alive for as long again.
 const STALL_GRACE_MS: u64 = 1_000;
 
@@ -75,6 +78,9 @@ impl QueueManagerService {
     fn arm(&mut self, io: &mut Io) {
         if !self.commands.is_empty() {
             io.wake_at_us(io.now_us());
+        }
+        if self.mqtt.has_clogged() {
+            io.wake_at_us(io.now_us() + CLOGGED_CHECK_US);
         }
         let due = self.engine.next_timeout().unwrap_or(Timestamp::NEVER).min(self.sys_topics.next());
         if due == self.due {

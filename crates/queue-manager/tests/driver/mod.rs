@@ -222,6 +222,10 @@ impl Driver {
         self.apply(Command::Lost { connection: ConnectionId(connection) });
     }
 
+    pub fn flow(&mut self, connection: u64, open: bool) {
+        self.apply(Command::Flow { connection: ConnectionId(connection), open });
+    }
+
     pub fn disconnect(&mut self, connection: u64) {
         let connection = ConnectionId(connection);
         self.apply(Command::Disconnect(Disconnect { connection, with_will: false, session_expiry_s: None }));
