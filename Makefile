@@ -3,9 +3,9 @@ SHELL := /bin/sh
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 CARGO ?= cargo
 PYTEST := .venv/bin/python -m pytest
-# Rounds of kill -9: within `make test`, and of `make torture`.
+# Rounds of kill -9: within `make test`, and of `make torture` (twice: the log as by default, and a small one).
 KILL_ROUNDS ?= 100
-TORTURE_ROUNDS ?= 2000
+TORTURE_ROUNDS ?= 1000
 
 .PHONY: help run test bench torture fmt build check
 
@@ -31,12 +31,13 @@ check: ## What needs no running server: format, lints, unit tests
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace --no-fail-fast
 
-bench: build ## The comparison with mosquitto that the README quotes
+bench: build ## Compares with mosquitto: many publishers, five consumers
 	target/release/ferrymq-bench compare xr-fan-in-5 --peer mosquitto
 
-torture: build ## A long run of kill -9 under load: TORTURE_ROUNDS=2000
+torture: build ## A long run of kill -9 under load: TORTURE_ROUNDS=1000
 	@xtask/provide.sh clients
 	.venv/bin/python interop/kill_loop.py --rounds $(TORTURE_ROUNDS)
+	.venv/bin/python interop/kill_loop.py --rounds $(TORTURE_ROUNDS) --small-log
 
 fmt: ## Formats the source
 	$(CARGO) fmt --all
