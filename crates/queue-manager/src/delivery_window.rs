@@ -260,6 +260,11 @@ impl DeliveryWindow {
 }
 
 impl Unsettled {
+    /// On this connection or an earlier one.
+    pub fn may_have_been_sent(&self) -> bool {
+        self.repeated || self.is_in_flight()
+    }
+
     /// The receiver was sent it, or has told that it has it.
     fn is_in_flight(&self) -> bool {
         !matches!(self.stage, DeliveryStage::Assigned { .. })

@@ -38,6 +38,9 @@ struct RestoredQueue {
     incoming: Vec<Unreleased>,
     will: Option<Box<HeldWill>>,
     last_sequence: u64,
+    /// Entries up to here may have been sent: there was a connection when they were put, or later. Gets are not waited
+    /// for, so any number of them may be missing.
+    sent_up_to: u64,
 }
 
 #[derive(Debug)]
@@ -127,7 +130,10 @@ impl Restart {
     }
 
     fn session(&mut self, session: &SessionRecord<'_>, position: Position) {
-        self.queue(session.queue).session = Some(RestoredSession {
+        let queue = self.queue(session.queue);
+        // Also where the record tells the end of a connection, whose beginning may be in no record any more.
+        queue.sent_up_to = queue.last_sequence;
+        queue.session = Some(RestoredSession {
             client_id: session.client_id.into(),
             position,
             expiry_s: session.expiry_s,
@@ -190,9 +196,11 @@ impl Restart {
             received: target.received,
         };
         figures.resident_bytes += if over_budget { 0 } else { u64::from(size) };
-        if let Some(old) =
-            self.sequenced(target.queue, target.sequence).entries.insert(target.sequence, entry)
-        {
+        let queue = self.sequenced(target.queue, target.sequence);
+        if queue.session.as_ref().is_some_and(|session| session.detached_at.is_none()) {
+            queue.sent_up_to = queue.sent_up_to.max(target.sequence.0);
+        }
+        if let Some(old) = queue.entries.insert(target.sequence, entry) {
             self.forget(&old);
         }
     }
@@ -221,7 +229,7 @@ impl Restart {
         built.detached_at = session.detached_at.unwrap_or(now);
         built.will = restored.will;
         built.incoming = Some(restored.incoming).filter(|all| !all.is_empty()).map(Box::new);
-        let outgoing = build_outgoing(restored.entries, restored.last_sequence, session.receive_maximum);
+        let outgoing = build_outgoing(restored.entries, restored.last_sequence, restored.sent_up_to);
         queue_manager.subscribe_restored(key, restored.subscriptions);
         queue_manager.count_restored(&outgoing);
         queue_manager.sessions[key].outgoing = (outgoing.next_sequence > 0).then(|| Box::new(outgoing));
@@ -263,17 +271,13 @@ impl QueueManager {
 fn build_outgoing(
     entries: BTreeMap<Sequence, RestoredEntry>,
     last_sequence: u64,
-    receive_maximum: u16,
+    sent_up_to: u64,
 ) -> Outgoing {
     let mut window = DeliveryWindow::default();
     let mut queue = VecDeque::new();
-    let mut may_have_been_sent = usize::from(receive_maximum);
     for (sequence, restored) in entries {
         let RestoredEntry { content, size, position, mut delivery, identifiers, tag, received } = restored;
-        if tag.is_none() && delivery.qos == QoS::AtLeastOnce && may_have_been_sent > 0 {
-            may_have_been_sent -= 1;
-            delivery.redelivered = true;
-        }
+        delivery.redelivered |= delivery.qos == QoS::AtLeastOnce && sequence.0 <= sent_up_to;
         let entry = Entry { sequence, content, position, delivery, identifiers, size };
         let Some(tag) = tag else {
             queue.push_back(entry);

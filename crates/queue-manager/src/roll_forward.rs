@@ -12,7 +12,7 @@ use ferrymq_topic::TopicName;
 
 use crate::client_session::{ClientSession, Unreleased};
 use crate::delivery_window::DeliveryStage;
-use crate::queue_entry::Entry;
+use crate::queue_entry::{DeliveryOptions, Entry};
 use crate::queue_manager::QueueManager;
 use crate::record::{PutHead, PutRecord, PutTarget, QueueId, Record, RecordError, SubscriptionRecord};
 use crate::{DeliveryTag, Journal, Position};
@@ -140,13 +140,17 @@ impl QueueManager {
         let session = &self.sessions[self.sessions.by_queue(target.queue)?];
         let outgoing = session.outgoing.as_ref()?;
         if let Ok(at) = outgoing.queue.binary_search_by_key(&target.sequence, |entry| entry.sequence) {
-            return (outgoing.queue[at].position == position).then(|| target.clone());
+            let entry = &outgoing.queue[at];
+            let delivery = entry.delivery;
+            return (entry.position == position).then(|| PutTarget { delivery, ..target.clone() });
         }
         let delivery = outgoing.window.iter().find(|delivery| delivery.entry.sequence == target.sequence)?;
         let keeps_tag = delivery.entry.delivery.qos == ferrymq_message::QoS::ExactlyOnce;
+        let redelivered = delivery.may_have_been_sent();
         (delivery.entry.position == position).then(|| PutTarget {
             tag: keeps_tag.then_some(delivery.tag),
             received: delivery.stage == DeliveryStage::Received,
+            delivery: DeliveryOptions { redelivered, ..delivery.entry.delivery },
             ..target.clone()
         })
     }

@@ -92,3 +92,36 @@ fn a_session_that_expired_while_the_server_was_down_is_not_resumed_by_its_client
     d.pass(0);
     assert_eq!(d.queue_manager.statistics().connections, 1, "no timer of the old session ends the new one");
 }
+
+#[test]
+fn all_that_may_have_been_sent_is_marked_after_a_restart_and_nothing_else() {
+    let mut d = pair(Q1);
+    d.publish(9, "a", "0", Q1, 1);
+    d.lose(1);
+    for n in 1..=25 {
+        d.publish(9, "a", &n.to_string(), Q1, n);
+    }
+    d.take_delivered();
+    d.resume(2, "subscriber");
+    let kept = d.journal.records.len();
+    let sent = d.take_delivered();
+    sent.iter().for_each(|m| d.settle(2, m.tag, Settlement::Accepted));
+    assert_eq!(d.take_delivered().len(), 10, "beyond the first ten");
+    // Nobody waits for the records of acknowledgements: the crash takes them all.
+    d.crash_with(kept);
+    d.resume(9, "publisher");
+    d.publish(9, "a", "while away", Q1, 1);
+    d.resume(3, "subscriber");
+    let mut marks = Vec::new();
+    loop {
+        let some = d.take_delivered();
+        if some.is_empty() {
+            break;
+        }
+        marks.extend(some.iter().map(|m| m.redelivered));
+        some.iter().for_each(|m| d.settle(3, m.tag, Settlement::Accepted));
+    }
+    assert_eq!(marks.len(), 27);
+    assert!(marks[..26].iter().all(|marked| *marked), "there was a connection since they were put");
+    assert!(!marks[26], "put when the client was away, it was never sent");
+}
