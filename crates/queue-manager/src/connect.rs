@@ -12,14 +12,6 @@ use crate::session_table::SessionKey;
 use crate::timer_queue::SessionTimer;
 use crate::{CloseReason, Connect, ConnectionId, Disconnect, Effect, Position, Refusal, Will};
 
-/// What there was of a client that connects.
-enum Found {
-    Nothing,
-    Session(SessionKey),
-    /// The position of the record that says so; 0 if none does.
-    Ended(Position),
-}
-
 impl QueueManager {
     pub(crate) fn connect(&mut self, connect: Connect, turn: &mut Turn<'_>) {
         // A session that is over is not resumed, though its time-out was not handled yet.
@@ -29,15 +21,13 @@ impl QueueManager {
             return;
         }
         let found = self.sessions.by_client_id(&connect.client_id);
-        let found = found.map_or(Found::Nothing, |key| self.take_over(key, connect.clean_start, turn));
-        let (resumed, ended) = match found {
-            Found::Session(key) => (Some(key), Position::default()),
-            Found::Ended(at) => (None, at),
-            Found::Nothing => (None, Position::default()),
-        };
+        let resumed = found.filter(|key| self.take_over(*key, connect.clean_start, turn));
         let key = resumed.unwrap_or_else(|| self.create_session(connect.client_id.clone()));
-        // Told of a new session, the client forgets its part of the old one: that must not come back.
-        let after = self.attach(key, connect, turn).max(ended);
+        let mut after = self.attach(key, connect, turn);
+        if resumed.is_none() {
+            // Told of a new session, the client forgets its part of an older one: that must not come back.
+            after = after.max(self.last_ended);
+        }
         let session = &self.sessions[key];
         let connection = session.connection.unwrap_or(ConnectionId::SERVER);
         let connected = Effect::Connected {
@@ -62,16 +52,19 @@ impl QueueManager {
         if is_new { Err(Refusal::TooManySessions) } else { Ok(()) }
     }
 
-    /// Closes the connection that the session may still have (MQTT-3.1.4-3).
-    fn take_over(&mut self, key: SessionKey, clean_start: bool, turn: &mut Turn<'_>) -> Found {
+    /// Closes the connection that the session may still have (MQTT-3.1.4-3). True if the session goes on.
+    fn take_over(&mut self, key: SessionKey, clean_start: bool, turn: &mut Turn<'_>) -> bool {
         if let Some(connection) = self.sessions[key].connection {
             self.statistics.taken_over += 1;
             turn.out.effects.push(Effect::Close { connection, reason: CloseReason::TakenOver });
-            if let Some(ended) = self.detach(key, true, turn) {
-                return Found::Ended(ended);
+            if !self.detach(key, true, turn) {
+                return false;
             }
         }
-        if clean_start { Found::Ended(self.end_session(key, turn)) } else { Found::Session(key) }
+        if clean_start {
+            self.end_session(key, turn);
+        }
+        !clean_start
     }
 
     fn create_session(&mut self, client_id: Box<str>) -> SessionKey {
@@ -163,8 +156,8 @@ impl QueueManager {
         }
     }
 
-    /// Takes the connection off a session. If that ends the session, the position of the record that says so.
-    fn detach(&mut self, key: SessionKey, with_will: bool, turn: &mut Turn<'_>) -> Option<Position> {
+    /// Takes the connection off a session. True if the session goes on without.
+    fn detach(&mut self, key: SessionKey, with_will: bool, turn: &mut Turn<'_>) -> bool {
         self.sessions.detach(key);
         self.sessions[key].paced = 0;
         self.sessions[key].detached_at = turn.now;
@@ -175,14 +168,15 @@ impl QueueManager {
             outgoing.window.rewind();
         }
         if self.sessions[key].expiry_s == 0 {
-            return Some(self.end_session(key, turn));
+            self.end_session(key, turn);
+            return false;
         }
         if self.sessions[key].logged {
             self.log_session(key, turn);
         }
         self.hand_on_shared(key, turn);
         self.start_timers(key, turn);
-        None
+        true
     }
 
     pub(crate) fn start_timers(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
@@ -213,9 +207,8 @@ impl QueueManager {
         }
     }
 
-    /// Ends a session: its will, if it still has one, is published; shared messages go to other members. The position
-    /// of the record that says so.
-    pub(crate) fn end_session(&mut self, key: SessionKey, turn: &mut Turn<'_>) -> Position {
+    /// Ends a session: its will, if it still has one, is published; shared messages go to other members.
+    pub(crate) fn end_session(&mut self, key: SessionKey, turn: &mut Turn<'_>) {
         self.stop_timers(key);
         self.publish_will(key, turn);
         let filters = core::mem::take(&mut self.sessions[key].subscriptions);
@@ -225,10 +218,9 @@ impl QueueManager {
         self.hand_on_all_shared(key, &filters, turn);
         let session = self.sessions.remove(key);
         self.discount_session(&session);
-        if !session.logged {
-            return Position::default();
+        if session.logged {
+            self.last_ended = self.log(&Record::SessionEnded { queue: session.queue }, turn);
         }
-        self.log(&Record::SessionEnded { queue: session.queue }, turn)
     }
 
     fn publish_will(&mut self, key: SessionKey, turn: &mut Turn<'_>) {

@@ -4,7 +4,7 @@ mod driver;
 
 use driver::{Driver, retained};
 use ferrymq_message::QoS;
-use ferrymq_queue_manager::{Effect, Limits, Outcome, Settlement, Stage};
+use ferrymq_queue_manager::{Command, ConnectionId, Disconnect, Effect, Limits, Outcome, Settlement, Stage};
 
 const Q1: QoS = QoS::AtLeastOnce;
 const Q2: QoS = QoS::ExactlyOnce;
@@ -124,4 +124,17 @@ fn all_that_may_have_been_sent_is_marked_after_a_restart_and_nothing_else() {
     assert_eq!(marks.len(), 27);
     assert!(marks[..26].iter().all(|marked| *marked), "there was a connection since they were put");
     assert!(!marks[26], "put when the client was away, it was never sent");
+}
+
+#[test]
+fn neither_is_one_whose_session_ended_when_it_took_its_leave() {
+    let mut d = pair(Q1);
+    d.effects.clear();
+    d.syncs = false;
+    let leave = Disconnect { connection: ConnectionId(1), with_will: false, session_expiry_s: Some(0) };
+    d.apply(Command::Disconnect(leave));
+    d.connect(2, "subscriber");
+    assert!(!d.saw(|effect| matches!(effect, Effect::Connected { .. })));
+    d.sync();
+    assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
 }
