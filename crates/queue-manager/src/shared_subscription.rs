@@ -139,6 +139,11 @@ impl QueueManager {
     ) -> Vec<Entry> {
         let mut kept = Vec::new();
         for entry in entries {
+            if entry.message().is_some_and(|message| message.has_expired(turn.now)) {
+                self.statistics.expired += 1;
+                self.consume(key, &entry, turn);
+                continue;
+            }
             let taker = self.content_of(&entry, turn).and_then(|message| {
                 let route = self.subscriptions.route(&message);
                 let group = route.groups.iter().find(|group| groups.contains(group))?;

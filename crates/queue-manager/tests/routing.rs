@@ -290,3 +290,20 @@ fn all_figures_return_to_zero_when_everything_is_consumed() {
     let figures = d.queue_manager.statistics();
     assert_eq!((figures.queued, figures.resident_bytes, figures.live_log_bytes), (0, 0, 0));
 }
+
+#[test]
+fn a_shared_message_that_has_expired_goes_to_nobody_when_its_member_leaves() {
+    let mut d = Driver::in_memory();
+    d.resume(1, "away");
+    d.subscribe(1, "$share/g/a", Q1);
+    d.lose(1);
+    d.connect(9, "publisher");
+    let expires = d.now.plus_seconds(5);
+    d.publish_message(9, message("a", "x", Q1).with_descriptor(|m| m.expires = expires), 1);
+    d.pass(6);
+    d.connect(2, "member");
+    d.subscribe(2, "$share/g/a", Q1);
+    d.connect(3, "away");
+    assert!(d.take_delivered().is_empty());
+    assert_eq!(d.queue_manager.statistics().expired, 1);
+}
