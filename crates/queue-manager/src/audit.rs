@@ -41,6 +41,8 @@ pub struct SessionAudit {
     pub will_due_at: Option<ferrymq_message::Timestamp>,
     /// Messages that have no tag yet.
     pub waiting: usize,
+    /// Of both, those that records hold.
+    pub recorded: usize,
     /// Deliveries that have a tag and are not settled.
     pub unsettled: usize,
     /// Filter, granted QoS and identifier (0: none) of each subscription, sorted by filter.
@@ -112,6 +114,7 @@ impl SessionAudit {
             expiry_s: session.expiry_s,
             detached_at: session.detached_at,
             will_due_at: session.will_due_at(),
+            recorded: session.entries().filter(|entry| entry.is_logged()).count(),
             waiting: outgoing.map_or(0, |outgoing| outgoing.queue.len()),
             unsettled: outgoing.map_or(0, |outgoing| outgoing.window.len()),
             subscriptions: subscriptions.map(|s| (s.filter.clone(), s.qos, s.identifier)).collect(),
