@@ -24,6 +24,15 @@ impl Io {
         self.abort_for(id, Closed::ByService);
     }
 
+    /// However `id` ends, its peer sees a reset behind the bytes sent so far, and the kernel keeps no TIME_WAIT on either
+    /// side: for who opens and ends connections by the thousand a second. Only for a protocol in which the peer ends
+    /// first: bytes not yet on their way are lost.
+    pub fn reset_at_end(&mut self, id: ConnectionToken) {
+        if let Some(connection) = self.connections.live_mut(id) {
+            connection.stream.reset_on_drop();
+        }
+    }
+
     /// Ends the loop in order: no more accepts, every connection is closed as by [`Io::close`]
     /// ([`crate::Closed::Stopping`]), [`crate::IoThread::run`] returns when all are gone.
     pub fn stop(&mut self) {
