@@ -65,6 +65,12 @@ pub struct Report {
     pub client_cpu_us_per_msg: Option<f64>,
     /// Processors the server kept busy, 1.0 = one.
     pub server_cpus_busy: Option<f64>,
+    /// Processors the harness kept busy: it has one thread, so 1.0 is all it can have.
+    pub client_cpus_busy: f64,
+    /// Messages of the measured time that left over 10 ms late because the harness was late.
+    pub late: u64,
+    /// Why these are the harness's figures rather than the server's; null when they are not.
+    pub harness_limit: Option<String>,
     /// Resident memory of the server at the end of the measured time.
     pub server_rss_bytes: Option<u64>,
     /// Growth of that memory a connection (CONNSCALE).
@@ -105,6 +111,7 @@ impl Report {
         let (server, client) = outcome.end.since(&outcome.start);
         let measured_s = outcome.measured.as_secs_f64().max(1e-9);
         let per = |time: Duration, count: u64| (count > 0).then(|| time.as_secs_f64() * 1e6 / count as f64);
+        let client_cpus_busy = client.as_secs_f64() / measured_s;
         let connects = if plan.shape == Shape::ConnectBurst { outcome.connects } else { 0 };
         Self {
             scenario: plan.name.to_owned(),
@@ -134,6 +141,9 @@ impl Report {
             server_cpu_us_per_msg: server.and_then(|time| per(time, outcome.measured_received)),
             client_cpu_us_per_msg: per(client, outcome.measured_received),
             server_cpus_busy: server.map(|time| time.as_secs_f64() / measured_s),
+            client_cpus_busy,
+            late: outcome.late,
+            harness_limit: harness_limit(client_cpus_busy, outcome),
             server_rss_bytes: outcome.end.server_rss,
             bytes_per_connection: bytes_per_connection(plan, outcome),
             connects_per_s: Some(outcome.connects_per_s),
@@ -146,6 +156,22 @@ impl Report {
             durability: subject.durability.clone(),
         }
     }
+}
+
+/// From this share of a processor on the harness has no time left.
+const FULLY_BUSY: f64 = 0.95;
+/// More than one message in this many late is too many.
+const LATE_PART: u64 = 100;
+
+/// Whether the harness kept the server waiting, and by what that shows.
+fn harness_limit(busy: f64, outcome: &Outcome) -> Option<String> {
+    let reasons = [
+        (busy >= FULLY_BUSY).then(|| format!("it used {:.0}% of a processor", busy * 100.0)),
+        (outcome.late * LATE_PART > outcome.measured_sent)
+            .then(|| format!("{} messages left over 10 ms late", outcome.late)),
+    ];
+    let reasons: Vec<_> = reasons.into_iter().flatten().collect();
+    (!reasons.is_empty()).then(|| format!("the harness was the limit: {}", reasons.join(", ")))
 }
 
 fn load_text(plan: &Plan) -> String {
@@ -212,6 +238,17 @@ mod tests {
         assert_eq!(json["server_cpu_us_per_msg"], 4.0);
         assert_eq!(json["client_cpu_us_per_msg"], 2.0);
         assert_eq!((&json["lost"], &json["bytes_per_connection"]), (&3.into(), &serde_json::Value::Null));
+    }
+
+    #[test]
+    fn a_harness_without_time_left_or_behind_its_schedule_says_so() {
+        let limit = |outcome: &Outcome| report("latency-q1", outcome)["harness_limit"].clone();
+        assert_eq!(limit(&outcome()), serde_json::Value::Null);
+        let busy = Outcome { measured: Duration::from_millis(2_100), ..outcome() };
+        assert_eq!(limit(&busy), "the harness was the limit: it used 95% of a processor");
+        let behind = Outcome { measured_sent: 1_000, late: 11, ..outcome() };
+        assert_eq!(limit(&behind), "the harness was the limit: 11 messages left over 10 ms late");
+        assert!(limit(&Outcome { measured_sent: 1_100, ..behind }).is_null());
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub fn run_target(
 pub fn run_private(name: &str, options: &RunOptions, peer: Option<Peer>) -> Result<(), SessionError> {
     let (scenario, plan) = planned(name, options)?;
     let product = peer.map_or_else(|| ours(options), Product::from);
+    product.program().map_err(ServerError::from)?;
     finish_run(scenario, &measure(&plan, &product, options.quiet)?, options)
 }
 

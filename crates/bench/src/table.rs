@@ -37,6 +37,7 @@ pub fn report(report: &Report, published: Option<&str>) -> String {
         "server memory",
         report.server_rss_bytes.map_or_else(unknown, |b| format!("{:.1} MiB", b as f64 / 1_048_576.0)),
     ));
+    rows.extend(report.harness_limit.clone().map(|limit| ("warning", limit)));
     rows.extend(published.map(|figure| ("published", figure.to_owned())));
     rows.iter().fold(format!("{}\n", report.scenario), |text, (name, value)| {
         text + &format!("  {name:16} {value}\n")
@@ -130,11 +131,12 @@ fn unknown() -> String {
 
 /// The table of `compare`: a line a figure.
 pub fn comparison(comparison: &Comparison) -> String {
+    let rounds = comparison.rounds.len();
     let mut text = format!(
-        "{}: ferrymq and {}, {} rounds in turn\n  {:24}{:>34}{:>34}  ours/theirs\n",
+        "{}: ferrymq and {}, {} in turn\n  {:24}{:>40}{:>40}  ours/theirs\n",
         comparison.scenario,
         comparison.peer,
-        comparison.rounds.len(),
+        if rounds == 1 { "one round".to_owned() } else { format!("{rounds} rounds") },
         "median (min - max)",
         "ferrymq",
         comparison.peer
@@ -148,8 +150,15 @@ pub fn comparison(comparison: &Comparison) -> String {
         let ratio = comparison
             .ratios
             .get(&format!("ratio_{name}"))
-            .map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
-        let _ = writeln!(text, "  {name:24}{ours:>34}{theirs:>34}  {ratio:>11}");
+            .map_or_else(|| "-".to_owned(), |r| if *r < 0.1 { format!("{r:.4}") } else { format!("{r:.2}") });
+        let _ = writeln!(text, "  {name:24}{ours:>40}{theirs:>40}  {ratio:>11}");
+    }
+    for round in &comparison.rounds {
+        for side in [&round.ferrymq, &round.peer] {
+            if let Some(limit) = &side.harness_limit {
+                let _ = writeln!(text, "  warning: round {}, {}: {limit}", round.round, side.server);
+            }
+        }
     }
     text
 }

@@ -137,6 +137,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// Messages due and never sent, because the server did not take them in time.
     pub unsent: u64,
+    /// Messages of the measured time that an open loop sent more than 10 ms late because the harness itself was late.
+    pub late: u64,
     /// How often a closed loop at QoS 0 gave up waiting for dropped messages.
     pub stalls: u64,
     /// Payloads that were not of this run, or for another subscriber.

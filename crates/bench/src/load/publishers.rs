@@ -13,13 +13,19 @@ const RATED_IN_FLIGHT_MAX: u32 = 60_000;
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Shortest sleep of a rated test, so that high rates go out in small batches.
 const PACE_US: u64 = 100;
+/// A message that had been due for longer than this when the loop looked was kept by the harness, not by the server.
+const LATE_US: u64 = 10_000;
+/// A publisher of a closed loop goes on when this part of its window is free: several messages a write.
+const REFILL_PART: u64 = 4;
 
-/// One publisher's connection.
+/// One publisher's connection; all that a message needs of it lies in one line of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Publisher {
     /// `None` until it is ready.
     token: Option<ConnectionToken>,
-    template: PublishTemplate,
+    /// Place in `Publishers::templates`.
+    template: u32,
     /// Number of its next message = messages sent.
     next: u64,
     /// Sent above QoS 0 and not yet acknowledged (PUBACK, PUBCOMP).
@@ -31,6 +37,8 @@ struct Publisher {
     listed: bool,
 }
 
+const _: () = assert!(size_of::<Publisher>() == 64);
+
 /// All publishers and the schedule they follow.
 #[derive(Debug)]
 pub struct Publishers {
@@ -39,6 +47,8 @@ pub struct Publishers {
     load: Load,
     copies: u64,
     publishers: Vec<Publisher>,
+    /// One for each topic.
+    templates: Vec<PublishTemplate>,
     /// Those that may have something to send.
     ready: Vec<u32>,
     /// Those in front of a server that does not read.
@@ -46,14 +56,18 @@ pub struct Publishers {
     start_us: u64,
     /// Messages due so far, of a rated test.
     due: u64,
+    /// Of these, those that the loop came to see more than `LATE_US` after they were due.
+    late: u64,
 }
 
 impl Publishers {
     /// The publishers of a plan; none is connected yet.
     pub fn new(plan: &Plan, run: u32) -> Self {
+        let topics = plan.shape.topics(plan.publishers);
+        let template = |topic| packets::template(&plan.shape.topic(topic), plan.qos, plan.size);
         let publisher = |stream| Publisher {
             token: None,
-            template: packets::template(&plan.shape.topic(stream), plan.qos, plan.size),
+            template: stream % topics.max(1),
             next: 0,
             in_flight: 0,
             packet_id: 0,
@@ -66,10 +80,12 @@ impl Publishers {
             load: plan.load,
             copies: u64::from(plan.shape.copies(plan.subscribers)),
             publishers: (0..plan.publishers).map(publisher).collect(),
+            templates: (0..topics).map(template).collect(),
             ready: Vec::new(),
             blocked: Vec::new(),
             start_us: 0,
             due: 0,
+            late: 0,
         }
     }
 
@@ -134,13 +150,18 @@ impl Publishers {
     /// Lists the publishers whose messages fell due; returns when the next one does.
     fn fall_due(&mut self, now_us: u64) -> Option<u64> {
         let Load::Rated { per_second } = self.load else { return None };
-        let due = ((now_us - self.start_us) as f64 * per_second / 1e6) as u64 + 1;
+        let due_by = |at_us: u64| (at_us as f64 * per_second / 1e6) as u64 + 1;
+        let due = due_by(now_us - self.start_us);
+        if let Some(late_us) = (now_us - self.start_us).checked_sub(LATE_US) {
+            self.late += due_by(late_us).saturating_sub(self.due);
+        }
         let publishers = self.publishers.len() as u64;
         for n in self.due..due.min(self.due + publishers) {
             self.list((n % publishers) as u32);
         }
         self.due = due;
-        Some(self.due_at(due).max(now_us + PACE_US))
+        // One more, for `due_at` rounds down: a turn before the time would find nothing and wait for `PACE_US`.
+        Some((self.due_at(due) + 1).max(now_us + PACE_US))
     }
 
     /// When message `n` of the test is due.
@@ -168,10 +189,15 @@ impl Publishers {
     fn may_send(&self, stream: u32) -> u64 {
         let publisher = &self.publishers[stream as usize];
         match self.load {
-            Load::Closed { window } if self.qos == 0 => {
-                u64::from(window).saturating_sub(publisher.owed.div_ceil(self.copies))
+            Load::Closed { window } => {
+                let in_flight = if self.qos == 0 {
+                    publisher.owed.div_ceil(self.copies)
+                } else {
+                    u64::from(publisher.in_flight)
+                };
+                let free = u64::from(window).saturating_sub(in_flight);
+                if free < u64::from(window) / REFILL_PART { 0 } else { free }
             }
-            Load::Closed { window } => u64::from(window.saturating_sub(publisher.in_flight)),
             Load::Rated { .. } => {
                 let behind = self.due_of(stream).saturating_sub(publisher.next);
                 behind.min(u64::from(RATED_IN_FLIGHT_MAX.saturating_sub(publisher.in_flight)))
@@ -201,7 +227,8 @@ impl Publishers {
             publisher.packet_id = publisher.packet_id.checked_add(1).unwrap_or(1);
         }
         let stamp = Stamp { run: self.run, stream, sequence, intended_us };
-        publisher.template.write(publisher.packet_id, &stamp.to_bytes(), output);
+        let template = &self.templates[publisher.template as usize];
+        template.write(publisher.packet_id, &stamp.to_bytes(), output);
     }
 
     /// Messages publisher `stream` has sent.
@@ -217,6 +244,11 @@ impl Publishers {
     /// Messages that were due and could not be sent.
     pub fn unsent(&self) -> u64 {
         self.due.saturating_sub(self.sent())
+    }
+
+    /// Messages of a rated test that left late because the harness came late.
+    pub fn late(&self) -> u64 {
+        self.late
     }
 
     /// Messages unacknowledged now, above QoS 0.
@@ -256,8 +288,29 @@ mod tests {
     fn a_low_rate_wakes_when_the_next_message_is_due() {
         let mut all = publishers("latency-q1", Overrides { rate: Some(10.0), ..Overrides::default() });
         all.start(5);
-        assert_eq!(all.fall_due(5), Some(100_005));
+        assert_eq!(all.fall_due(5), Some(100_006));
         assert_eq!((all.ready.as_slice(), all.due), ([0].as_slice(), 1));
+    }
+
+    #[test]
+    fn what_the_loop_looked_at_too_late_is_the_harnesss_fault() {
+        let mut all = publishers("latency-q1", Overrides::default());
+        all.start(0);
+        all.fall_due(5_000);
+        assert_eq!((all.due, all.late()), (6, 0));
+        // Due at 6, 7 … 40 ms; those up to 30 ms more than 10 ms ago.
+        all.fall_due(40_000);
+        assert_eq!((all.due, all.late()), (41, 25));
+    }
+
+    #[test]
+    fn a_closed_loop_goes_on_when_a_quarter_of_its_window_is_free() {
+        let mut all = publishers("pair-q1", Overrides { window: Some(8), ..Overrides::default() });
+        (0..8).for_each(|n| assert_eq!(appended(&mut all, 0).sequence, n));
+        all.acknowledged(0, 1);
+        assert_eq!(all.may_send(0), 0);
+        all.acknowledged(0, 1);
+        assert_eq!(all.may_send(0), 2);
     }
 
     #[test]

@@ -298,6 +298,7 @@ impl<'a> Traffic<'a> {
             self.outcome.start = self.meter.read_cpu();
             self.outcome.measured_sent = self.publishers.sent();
             self.outcome.measured_received = self.books.delivered;
+            self.outcome.late = self.publishers.late();
         }
         let next = self.publishers.send(io, now_us.min(window.end - 1));
         if now_us >= window.end {
@@ -314,6 +315,7 @@ impl<'a> Traffic<'a> {
         self.outcome.measured_received = self.books.delivered - self.outcome.measured_received;
         self.outcome.sent = self.publishers.sent();
         self.outcome.unsent = self.publishers.unsent();
+        self.outcome.late = self.publishers.late() - self.outcome.late;
         self.enter(Phase::Draining, now_us);
     }
 

@@ -54,7 +54,8 @@ pub const SCENARIOS: &[Scenario] = &[
         published: Some("mosquitto 182k 5.5 us, NATS 674k 2.4 us, FlashMQ 920k 1.28 us"),
         shape: Shape::Topics(1),
         clients: 100,
-        window: 1_000,
+        // As many a publisher as at QoS 1.
+        window: 5_000,
         ..PAIRS
     },
     Scenario {

@@ -194,6 +194,15 @@ impl Shape {
         if self == Self::Everyone { subscribers } else { 1 }
     }
 
+    /// How many topics `publishers` streams have between them: stream n's is topic n modulo this.
+    pub fn topics(self, publishers: u32) -> u32 {
+        match self {
+            Self::Topics(few) => few.min(publishers),
+            Self::Everyone => publishers.min(1),
+            _ => publishers,
+        }
+    }
+
     /// The topic stream `stream` is published to.
     pub fn topic(self, stream: u32) -> String {
         match self {
@@ -242,7 +251,7 @@ mod tests {
     fn the_window_of_qos_0_is_shared_and_that_of_qos_1_is_each_publishers() {
         let window = |name| plan(name, Overrides::default()).load;
         assert_eq!(window("pair-q0"), Load::Closed { window: 200 });
-        assert_eq!(window("fan-in-q0"), Load::Closed { window: 10 });
+        assert_eq!(window("fan-in-q0"), Load::Closed { window: 50 });
         assert_eq!(window("fan-out-q0"), Load::Closed { window: 50 });
         assert_eq!(window("pair-q1"), Load::Closed { window: 50 });
     }
