@@ -38,6 +38,14 @@ impl Route {
         let receivers = direct.chunk_by(|a, b| a.session == b.session).map(Receiver::new).collect();
         Route { receivers, groups }
     }
+
+    /// Bytes that it takes, about.
+    pub fn memory(&self) -> usize {
+        let identifiers = |grant: &Grant| grant.identifiers.as_ref().map_or(0, |all| 4 * all.len());
+        let own = |receiver: &Receiver| receiver.own.as_ref().map_or(0, identifiers);
+        let beyond: usize = self.receivers.iter().map(|one| identifiers(&one.grant) + own(one)).sum();
+        size_of::<Route>() + size_of_val(&*self.receivers) + size_of_val(&*self.groups) + beyond
+    }
 }
 
 impl Receiver {

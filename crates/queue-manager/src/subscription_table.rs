@@ -16,6 +16,9 @@ use crate::session_table::SessionKey;
 /// Routes kept for topics in use; beyond, all are forgotten and made anew as they are needed.
 const ROUTES_KEPT: usize = 65_536;
 
+/// Bytes of them all: a thousand sessions that subscribe to `#` take 56 KB in the route of every topic.
+const ROUTE_BYTES_KEPT: usize = 64 << 20;
+
 /// A subscription as a topic knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subscriber {
@@ -53,6 +56,8 @@ pub(crate) struct SubscriptionTable {
     groups: Slab<SharedGroup>,
     /// By the bytes of the topic.
     routes: HashMap<Box<[u8]>, Arc<Route>>,
+    /// Memory of `routes`, about.
+    route_bytes: usize,
     count: usize,
 }
 
@@ -95,7 +100,7 @@ impl SubscriptionTable {
             no_local: subscription.no_local,
             retain_as_published: subscription.retain_as_published,
         };
-        self.routes.clear();
+        self.forget_routes();
         let subscribers = match filter.group {
             None => &mut self.tree.entry(&filter.filter).direct,
             Some(name) => {
@@ -113,7 +118,7 @@ impl SubscriptionTable {
     }
 
     pub fn remove(&mut self, session: SessionKey, filter: &ParsedFilter<'_>) {
-        self.routes.clear();
+        self.forget_routes();
         let Some(subscribers) = self.tree.get_mut(&filter.filter) else { return };
         let removed = match filter.group {
             None => take_subscriber(&mut subscribers.direct, session),
@@ -139,11 +144,18 @@ impl SubscriptionTable {
             return route.clone();
         }
         let route = Arc::new(self.build_route(message.topic()));
-        if self.routes.len() >= ROUTES_KEPT {
-            self.routes.clear();
+        let bytes = message.topic_bytes().len() + route.memory();
+        if self.routes.len() >= ROUTES_KEPT || self.route_bytes + bytes > ROUTE_BYTES_KEPT {
+            self.forget_routes();
         }
+        self.route_bytes += bytes;
         self.routes.insert(message.topic_bytes().into(), route.clone());
         route
+    }
+
+    fn forget_routes(&mut self) {
+        self.routes.clear();
+        self.route_bytes = 0;
     }
 
     fn build_route(&self, topic: &str) -> Route {
@@ -189,4 +201,44 @@ fn leave_group(
         groups.remove(keys.swap_remove(at).0);
     }
     removed
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use ferrymq_message::Descriptor;
+    use ferrymq_topic::TopicLimits;
+
+    use super::*;
+    use crate::record::QueueId;
+    use crate::session_table::SessionTable;
+
+    #[test]
+    fn routes_of_many_topics_with_many_receivers_are_not_all_kept() {
+        let mut sessions = SessionTable::default();
+        let mut table = SubscriptionTable::with_seed(1);
+        let all = ParsedFilter::parse("#", &TopicLimits::PROTOCOL).unwrap();
+        let subscription = Subscription {
+            filter: "#".into(),
+            position: crate::Position::default(),
+            identifier: 0,
+            qos: QoS::AtMostOnce,
+            no_local: false,
+            retain_as_published: false,
+        };
+        for n in 0..1_000 {
+            let key = sessions.insert(format!("{n}").into(), QueueId(n));
+            table.insert(key, &all, &subscription);
+        }
+        for n in 0..1_500 {
+            let message = Message::from_parts(Descriptor::default(), &format!("t/{n}"), &[], &[]);
+            assert_eq!(table.route(&message).receivers.len(), 1_000);
+        }
+        let kept: usize = table.routes.values().map(|route| route.memory()).sum();
+        assert!(kept <= table.route_bytes && table.route_bytes <= ROUTE_BYTES_KEPT);
+        assert!((1..1_300).contains(&table.routes.len()), "{}", table.routes.len());
+        table.remove(SessionTable::default().insert("other".into(), QueueId(9_999)), &all);
+        assert_eq!((table.routes.len(), table.route_bytes), (0, 0));
+    }
 }
