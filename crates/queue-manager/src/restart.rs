@@ -92,7 +92,9 @@ impl Restart {
                     self.forget(&entry);
                 }
             }
-            Record::Released { queue, tag } => self.queue(queue).incoming.retain(|other| other.tag != tag),
+            Record::Released { queue, tag } => {
+                Unreleased::forget_in(&mut self.queue(queue).incoming, tag);
+            }
             Record::Assigned { queue, sequence, tag } => self.step(queue, sequence, tag, false),
             Record::Received { queue, sequence, tag } => self.step(queue, sequence, tag, true),
             Record::RetainedCleared { topic } => {
@@ -155,9 +157,7 @@ impl Restart {
     }
 
     fn incoming(&mut self, queue: QueueId, tag: DeliveryTag, position: Position) {
-        let incoming = &mut self.queue(queue).incoming;
-        incoming.retain(|other| other.tag != tag);
-        incoming.push(Unreleased { tag, position });
+        Unreleased { tag, position }.keep_in(&mut self.queue(queue).incoming);
     }
 
     fn step(&mut self, queue: QueueId, sequence: Sequence, tag: DeliveryTag, received: bool) {
