@@ -38,6 +38,8 @@ pub struct QueueManager {
     pub(crate) sent_bytes: usize,
     /// Some session has more to send in the next turn.
     pub(crate) unfinished: bool,
+    /// Of the last record that cleared a retained message.
+    pub(crate) last_cleared: Position,
     /// Of the last record that ended a session.
     pub(crate) last_ended: Position,
     pub(crate) next_queue: u64,
@@ -83,6 +85,7 @@ impl QueueManager {
             pacing: Pacing::default(),
             sent_bytes: 0,
             unfinished: false,
+            last_cleared: Position::default(),
             last_ended: Position::default(),
             next_queue: 1,
             statistics: Statistics::default(),

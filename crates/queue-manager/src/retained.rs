@@ -45,8 +45,12 @@ impl QueueManager {
         let Ok(topic) = TopicName::parse(message.topic()) else { return position };
         if keeps {
             self.set_retained(&topic, Retained { message: message.clone(), position });
-        } else if message.body().is_empty() && self.clear_retained(&topic) {
-            return self.log(&Record::RetainedCleared { topic: message.topic() }, turn);
+        } else if message.body().is_empty() {
+            if self.clear_retained(&topic) {
+                self.last_cleared = self.log(&Record::RetainedCleared { topic: message.topic() }, turn);
+            }
+            // Also where nothing was left to clear: the record of whoever did may not be durable yet.
+            return position.max(self.last_cleared);
         }
         position
     }

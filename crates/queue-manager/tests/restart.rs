@@ -138,3 +138,16 @@ fn neither_is_one_whose_session_ended_when_it_took_its_leave() {
     d.sync();
     assert!(d.saw(|effect| matches!(effect, Effect::Connected { session_present: false, .. })));
 }
+
+#[test]
+fn clearing_what_is_cleared_already_is_confirmed_when_that_is_durable() {
+    let mut d = pair(Q1);
+    d.publish_message(9, retained("r", "kept", Q1), 1);
+    d.confirms();
+    d.syncs = false;
+    d.publish_message(9, retained("r", "", QoS::AtMostOnce), 0);
+    d.publish_message(9, retained("r", "", Q1), 2);
+    assert!(d.confirms().is_empty(), "a crash now brings the retained message back");
+    d.sync();
+    assert_eq!(d.confirms().len(), 1);
+}
