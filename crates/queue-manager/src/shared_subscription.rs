@@ -139,20 +139,17 @@ impl QueueManager {
     ) -> Vec<Entry> {
         let mut kept = Vec::new();
         for entry in entries {
-            if entry.message().is_some_and(|message| message.has_expired(turn.now)) {
+            let Some(message) = self.content_of(&entry, turn) else {
+                kept.push(entry);
+                continue;
+            };
+            if message.has_expired(turn.now) {
                 self.statistics.expired += 1;
                 self.consume(key, &entry, turn);
                 continue;
             }
-            let taker = self.content_of(&entry, turn).and_then(|message| {
-                let route = self.subscriptions.route(&message);
-                let group = route.groups.iter().find(|group| groups.contains(group))?;
-                let worst = if only_live { Fitness::Connected } else { Fitness::Away };
-                let (member, grant) = self.choose(*group, worst).filter(|(member, _)| *member != key)?;
-                Some((message, member, grant))
-            });
-            match taker {
-                Some((message, member, grant)) => {
+            match self.taker_of(key, &message, groups, only_live) {
+                Some((member, grant)) => {
                     self.move_to(member, &message, &grant, turn);
                     self.consume(key, &entry, turn);
                 }
@@ -160,6 +157,20 @@ impl QueueManager {
             }
         }
         kept
+    }
+
+    /// The member of one of the groups, other than the one that leaves, that takes a message.
+    fn taker_of(
+        &mut self,
+        leaving: SessionKey,
+        message: &Message,
+        groups: &[GroupKey],
+        only_live: bool,
+    ) -> Option<(SessionKey, Grant)> {
+        let route = self.subscriptions.route(message);
+        let group = route.groups.iter().find(|group| groups.contains(group))?;
+        let worst = if only_live { Fitness::Connected } else { Fitness::Away };
+        self.choose(*group, worst).filter(|(member, _)| *member != leaving)
     }
 
     fn move_to(&mut self, member: SessionKey, message: &Message, grant: &Grant, turn: &mut Turn<'_>) {
