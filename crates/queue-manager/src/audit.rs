@@ -45,8 +45,8 @@ pub struct SessionAudit {
     pub recorded: usize,
     /// Deliveries that have a tag and are not settled.
     pub unsettled: usize,
-    /// Filter, granted QoS and identifier (0: none) of each subscription, sorted by filter.
-    pub subscriptions: Vec<(Box<str>, ferrymq_message::QoS, u32)>,
+    /// Filter, granted QoS, identifier (0: none) and "no local" of each subscription, sorted by filter.
+    pub subscriptions: Vec<(Box<str>, ferrymq_message::QoS, u32, bool)>,
     /// QoS 2 messages of the client that it has not released yet.
     pub unreleased: Vec<DeliveryTag>,
 }
@@ -117,7 +117,9 @@ impl SessionAudit {
             recorded: session.entries().filter(|entry| entry.is_logged()).count(),
             waiting: outgoing.map_or(0, |outgoing| outgoing.queue.len()),
             unsettled: outgoing.map_or(0, |outgoing| outgoing.window.len()),
-            subscriptions: subscriptions.map(|s| (s.filter.clone(), s.qos, s.identifier)).collect(),
+            subscriptions: subscriptions
+                .map(|s| (s.filter.clone(), s.qos, s.identifier, s.no_local))
+                .collect(),
             unreleased: session.incoming.iter().flat_map(|all| all.iter().map(|u| u.tag)).collect(),
         }
     }

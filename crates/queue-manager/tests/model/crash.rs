@@ -103,8 +103,8 @@ impl World {
         session.subs.clear();
         for (filter, history) in &mut session.history {
             let here = found.subscriptions.iter().find(|(name, ..)| **name == **filter);
-            let here = here.map(|(_, qos, identifier)| (*qos, *identifier));
-            let fits = |sub: &Option<Sub>| sub.map(|sub| (sub.qos, sub.identifier)) == here;
+            let here = here.map(|(_, qos, identifier, no_local)| (*qos, *identifier, *no_local));
+            let fits = |sub: &Option<Sub>| sub.map(|sub| (sub.qos, sub.identifier, sub.no_local)) == here;
             match history.iter().rev().find(|(_, sub)| fits(sub)).map(|(_, sub)| *sub) {
                 Some(sub) => {
                     *history = vec![(0, sub)];
@@ -172,8 +172,10 @@ impl World {
 
     fn check_session(&mut self, client: usize, found: &SessionAudit) {
         let Some(session) = self.shadow.session(client) else { return };
-        let wanted: Vec<_> = session.subs.iter().map(|(f, sub)| (*f, sub.qos, sub.identifier)).collect();
-        let here: Vec<_> = found.subscriptions.iter().map(|(f, qos, id)| (&**f, *qos, *id)).collect();
+        let wanted: Vec<_> =
+            session.subs.iter().map(|(f, sub)| (*f, sub.qos, sub.identifier, sub.no_local)).collect();
+        let here: Vec<_> =
+            found.subscriptions.iter().map(|(f, qos, id, own)| (&**f, *qos, *id, *own)).collect();
         if here != wanted || session.connected != found.connection.is_some() {
             let wanted = format!("{wanted:?}");
             self.fail(format!("client {client}: {found:?} instead of {wanted}"));

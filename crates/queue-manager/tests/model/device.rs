@@ -41,6 +41,8 @@ pub struct Device {
     /// QoS 2 messages that it has taken, until they are released.
     pub held: BTreeMap<u16, MessageId>,
     pub own: Vec<Own>,
+    /// Tags that it has said to have received though it was sent nothing.
+    pub lied: Vec<u16>,
 }
 
 impl Device {

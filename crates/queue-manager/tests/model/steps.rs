@@ -37,6 +37,7 @@ impl World {
             }
             93..96 => self.roll(),
             96..97 => self.recycle(),
+            97..98 => self.clog(client),
             _ => {
                 if self.logged && self.rng.chance(60) {
                     self.crash();
@@ -326,7 +327,16 @@ impl World {
             Some((_, Owed::Message(_))) => Settlement::Completed,
             Some((_, Owed::Received | Owed::Completion)) => Settlement::Accepted,
         };
+        self.devices[client].lied.extend(Some(tag).filter(|_| settlement == Settlement::Received));
         self.settle(connection, tag, settlement);
+    }
+
+    /// The client stops reading, or reads again.
+    fn clog(&mut self, client: usize) {
+        let Some(connection) = self.usable(client).map(ConnectionId) else { return };
+        let open = self.rng.chance(60);
+        let (out, _) = self.apply(Command::Flow { connection, open });
+        self.take(out);
     }
 
     fn leave(&mut self, client: usize) {
