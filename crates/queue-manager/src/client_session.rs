@@ -220,6 +220,13 @@ impl Outgoing {
         Sequence(self.next_sequence)
     }
 
+    /// What the messages of the queue take, about: they are taken to be as large as the oldest and the youngest.
+    pub fn queued_bytes(&self) -> u64 {
+        let size = |entry: Option<&Entry>| entry.map_or(0, |entry| u64::from(entry.size));
+        let both = size(self.queue.front()) + size(self.queue.back());
+        self.queue.len() as u64 * both.div_ceil(2)
+    }
+
     /// Gives memory back that a burst has left behind.
     pub fn shrink(&mut self) {
         if self.queue.is_empty() && self.queue.capacity() > 64 {

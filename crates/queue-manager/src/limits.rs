@@ -32,7 +32,8 @@ pub struct Limits {
     pub retained_messages: u32,
     /// Bytes of retained messages.
     pub retained_bytes: u64,
-    /// Bytes of message bodies kept in memory; beyond, bodies of waiting persistent messages live in the log only.
+    /// Bytes of message bodies kept in memory; beyond, bodies of waiting persistent messages live in the log only, and
+    /// sessions that end with their connection lose their oldest if more than `inflight_bytes` wait for them.
     pub memory_budget: u64,
 }
 

@@ -275,15 +275,22 @@ impl QueueManager {
     }
 
     fn bound_volatile_queue(&mut self, key: SessionKey) {
-        let depth = self.limits.volatile_queue_depth as usize;
-        let Some(outgoing) = &mut self.sessions[key].outgoing else { return };
-        if outgoing.queue.len() <= depth {
-            return;
-        }
-        if let Some(oldest) = outgoing.queue.pop_front() {
+        while self.is_volatile_queue_full(key)
+            && let Some(outgoing) = &mut self.sessions[key].outgoing
+            && let Some(oldest) = outgoing.queue.pop_front()
+        {
             self.statistics.discarded_queue_full += 1;
             self.discount(&oldest);
         }
+    }
+
+    /// By number; or, when the memory is used up, by bytes: a session that has no more waiting than it may have in
+    /// flight did not use it up.
+    fn is_volatile_queue_full(&self, key: SessionKey) -> bool {
+        let Some(outgoing) = &self.sessions[key].outgoing else { return false };
+        outgoing.queue.len() > self.limits.volatile_queue_depth as usize
+            || (self.statistics.resident_bytes > self.limits.memory_budget
+                && outgoing.queued_bytes() > u64::from(self.limits.inflight_bytes))
     }
 
     fn is_any_queue_full(&mut self, route: &Route, publisher: Option<SessionKey>) -> bool {

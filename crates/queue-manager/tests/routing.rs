@@ -307,3 +307,26 @@ fn a_shared_message_that_has_expired_goes_to_nobody_when_its_member_leaves() {
     assert!(d.take_delivered().is_empty());
     assert_eq!(d.queue_manager.statistics().expired, 1);
 }
+
+#[test]
+fn without_memory_left_a_volatile_queue_of_many_bytes_discards_and_a_short_one_does_not() {
+    let limits = Limits { memory_budget: 100_000, inflight_bytes: 2_000, ..Limits::default() };
+    let mut d = Driver::new(limits, true);
+    for (connection, client) in [(1, "deaf"), (2, "slow")] {
+        d.connect(connection, client);
+        d.subscribe(connection, client, Q1);
+    }
+    d.connect(9, "publisher");
+    let body = "x".repeat(1_000);
+    for n in 0..300 {
+        d.publish(9, "deaf", &body, Q1, n + 1);
+        let figures = d.queue_manager.statistics();
+        assert!(figures.resident_bytes < 110_000, "{figures:?}");
+    }
+    assert!(d.queue_manager.statistics().discarded_queue_full > 150);
+    let discarded = d.queue_manager.statistics().discarded_queue_full;
+    for n in 0..5 {
+        d.publish(9, "slow", &n.to_string(), Q1, 1_000 + n);
+    }
+    assert_eq!(d.queue_manager.statistics().discarded_queue_full, discarded);
+}

@@ -63,7 +63,9 @@ section! {
         retained_messages: u32 = Core::default().retained_messages, unit "messages", range 0..=1_000_000_000;
         /// Bytes of retained messages.
         retained_bytes: u64 = Core::default().retained_bytes, unit "bytes", range 0..=1_099_511_627_776;
-        /// Bytes of message bodies kept in memory; beyond, bodies of waiting persistent messages are in the log only.
+        /// Bytes of message bodies kept in memory, one that waits for several sessions counted for each. Beyond,
+        /// bodies of waiting persistent messages are in the log only, and a session that ends with its connection
+        /// loses the oldest that wait for it, down to `inflight_bytes`.
         memory_budget: u64 = Core::default().memory_budget, unit "bytes", range 1_048_576..=1_099_511_627_776;
     }
 }
