@@ -15,6 +15,9 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 const PACE_US: u64 = 100;
 /// A message that had been due for longer than this when the loop looked was kept by the harness, not by the server.
 const LATE_US: u64 = 10_000;
+/// Messages that fall due in one turn at most: a harness that is behind its schedule goes on reading while it catches
+/// up (a write each, about 2 ms), or the server drops at QoS 0 what the harness does not take.
+const TURN_MESSAGES_MAX: u64 = 1_024;
 /// A publisher of a closed loop goes on when this part of its window is free: several messages a write.
 const REFILL_PART: u64 = 4;
 
@@ -149,19 +152,28 @@ impl Publishers {
 
     /// Lists the publishers whose messages fell due; returns when the next one does.
     fn fall_due(&mut self, now_us: u64) -> Option<u64> {
-        let Load::Rated { per_second } = self.load else { return None };
-        let due_by = |at_us: u64| (at_us as f64 * per_second / 1e6) as u64 + 1;
-        let due = due_by(now_us - self.start_us);
-        if let Some(late_us) = (now_us - self.start_us).checked_sub(LATE_US) {
-            self.late += due_by(late_us).saturating_sub(self.due);
+        let Load::Rated { .. } = self.load else { return None };
+        let all_due = self.due_by(now_us);
+        let due = all_due.min(self.due + TURN_MESSAGES_MAX);
+        if now_us - self.start_us >= LATE_US {
+            self.late += self.due_by(now_us - LATE_US).min(due).saturating_sub(self.due);
         }
         let publishers = self.publishers.len() as u64;
         for n in self.due..due.min(self.due + publishers) {
             self.list((n % publishers) as u32);
         }
         self.due = due;
+        if due < all_due {
+            return Some(now_us);
+        }
         // One more, for `due_at` rounds down: a turn before the time would find nothing and wait for `PACE_US`.
         Some((self.due_at(due) + 1).max(now_us + PACE_US))
+    }
+
+    /// Messages of a rated test due at `at_us` or before.
+    fn due_by(&self, at_us: u64) -> u64 {
+        let Load::Rated { per_second } = self.load else { return 0 };
+        ((at_us - self.start_us) as f64 * per_second / 1e6) as u64 + 1
     }
 
     /// When message `n` of the test is due.
@@ -241,9 +253,9 @@ impl Publishers {
         self.publishers.iter().map(|p| p.next).sum()
     }
 
-    /// Messages that were due and could not be sent.
-    pub fn unsent(&self) -> u64 {
-        self.due.saturating_sub(self.sent())
+    /// Messages that were due at `at_us` and could not be sent.
+    pub fn unsent(&self, at_us: u64) -> u64 {
+        self.due_by(at_us).saturating_sub(self.sent())
     }
 
     /// Messages of a rated test that left late because the harness came late.
@@ -281,7 +293,7 @@ mod tests {
         assert_eq!((0..4).map(|s| all.due_of(s)).collect::<Vec<_>>(), [3, 3, 2, 2]);
         let times: Vec<_> = (0..3).map(|_| appended(&mut all, 1).intended_us).collect();
         assert_eq!(times, [1_001_000, 1_005_000, 1_009_000]);
-        assert_eq!((all.may_send(1), all.unsent()), (0, 7));
+        assert_eq!((all.may_send(1), all.unsent(1_009_999)), (0, 7));
     }
 
     #[test]
@@ -301,6 +313,16 @@ mod tests {
         // Due at 6, 7 … 40 ms; those up to 30 ms more than 10 ms ago.
         all.fall_due(40_000);
         assert_eq!((all.due, all.late()), (41, 25));
+    }
+
+    #[test]
+    fn a_loop_that_is_behind_catches_up_in_steps_and_counts_each_late_message_once() {
+        let mut all = publishers("latency-q1", Overrides { rate: Some(1e6), ..Overrides::default() });
+        all.start(0);
+        assert_eq!((all.fall_due(11_999), all.due), (Some(11_999), 1_024));
+        assert_eq!((all.fall_due(11_999), all.due, all.late()), (Some(11_999), 2_048, 2_000));
+        (0..10).for_each(|_| assert!(all.fall_due(11_999).is_some()));
+        assert_eq!((all.due, all.late(), all.unsent(11_999)), (12_000, 2_000, 12_000));
     }
 
     #[test]

@@ -314,7 +314,7 @@ impl<'a> Traffic<'a> {
         self.outcome.measured_sent = self.publishers.sent() - self.outcome.measured_sent;
         self.outcome.measured_received = self.books.delivered - self.outcome.measured_received;
         self.outcome.sent = self.publishers.sent();
-        self.outcome.unsent = self.publishers.unsent();
+        self.outcome.unsent = self.publishers.unsent(now_us.min(self.books.window_us.end - 1));
         self.outcome.late = self.publishers.late() - self.outcome.late;
         self.enter(Phase::Draining, now_us);
     }
