@@ -69,6 +69,7 @@ impl QueueManager {
         for session in self.sessions.iter() {
             audit.add(session);
         }
+        audit.figures.live_log_bytes += self.live_state_bytes();
         audit
     }
 }

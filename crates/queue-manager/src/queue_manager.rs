@@ -53,6 +53,9 @@ pub struct QueueManager {
     pub(crate) put_sessions: Vec<SessionKey>,
 }
 
+/// Bytes that a session's or a subscription's record takes in the log, with a name of 50 bytes.
+const STATE_RECORD: u64 = 80;
+
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
     pub now: Timestamp,
@@ -166,8 +169,18 @@ impl QueueManager {
             connections: self.sessions.connections() as u64,
             subscriptions: self.subscriptions.len() as u64,
             retained: self.retained.len() as u64,
+            live_log_bytes: self.statistics.live_log_bytes + self.live_state_bytes(),
             ..self.statistics
         }
+    }
+
+    /// An estimate of what the records of sessions, subscriptions and retained messages take in the log.
+    pub(crate) fn live_state_bytes(&self) -> u64 {
+        let lasting = self.sessions.logged() as u64;
+        if !self.logged {
+            return 0;
+        }
+        self.statistics.retained_bytes + (lasting + self.subscriptions.len() as u64) * STATE_RECORD
     }
 
     /// The limits that it was made with.

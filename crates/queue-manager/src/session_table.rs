@@ -34,6 +34,11 @@ impl SessionTable {
         self.by_connection.len()
     }
 
+    /// How many sessions records speak of.
+    pub fn logged(&self) -> usize {
+        self.by_queue.len()
+    }
+
     pub fn by_client_id(&self, client_id: &str) -> Option<SessionKey> {
         let hash = self.hasher.hash_one(client_id);
         self.by_client_id.find(hash, |key| *self[*key].client_id == *client_id).copied()

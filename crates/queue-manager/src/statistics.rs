@@ -41,6 +41,6 @@ pub struct Statistics {
     pub queued: u64,
     /// Bytes of memory of the messages that wait; one that waits on several queues counts for each.
     pub resident_bytes: u64,
-    /// Bytes of the log that live records take.
+    /// Bytes of the log that live records take; of sessions and subscriptions an estimate.
     pub live_log_bytes: u64,
 }
