@@ -17,6 +17,16 @@ use crate::shortage::Shortage;
 /// of 64 bytes more.
 const FRAMING_MAX: u64 = 32;
 
+/// Blocks that one step of roll-forward reads at most. Several, so that small ones are packed into few: copied one by one
+/// each would take a page again. Together with [`ROLL_BYTES`] it bounds what a step adds to a turn.
+const ROLL_BLOCKS: u32 = 64;
+
+/// Bytes of log that one step of roll-forward reads at most, the last block excepted.
+const ROLL_BYTES: u64 = 1 << 20;
+
+/// Every block takes a multiple of this.
+const PAGE: u64 = 4096;
+
 /// The journal of a queue manager that lives in memory.
 #[derive(Debug)]
 pub(crate) struct NoJournal;
@@ -46,6 +56,9 @@ pub(crate) struct LogJournal {
     done: Vec<Done>,
     /// Where roll-forward stands in the oldest extent.
     rolling: Option<Rolling>,
+    /// What was appended behind here may be spent on roll-forward. It copies no more than traffic has brought since, and
+    /// no more than one whole log without traffic: where all is live it would go on for ever and gain nothing.
+    rolled_for: u64,
     shortage: Shortage,
     read_failure: Option<ReadError>,
 }
@@ -98,6 +111,7 @@ impl LogJournal {
             outstanding: 0,
             done: Vec::new(),
             rolling: None,
+            rolled_for: 0,
             shortage: Shortage::None,
             read_failure: None,
         };
@@ -190,17 +204,19 @@ impl LogJournal {
     /// at a time, so that traffic never waits.
     pub fn reclaim(&mut self, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
         match self.rolling {
-            None if self.is_reclaim_due(queue_manager) => {
+            None if self.rolled_for < self.log.end().0 && self.is_reclaim_due(queue_manager) => {
                 let extents = self.log.extents();
                 self.rolling = Some(Rolling::At(Lsn(extents.start() * self.log.extent_size())));
                 Ok(())
             }
             None => Ok(()),
-            Some(Rolling::At(at)) => self.roll_block(at, queue_manager),
+            Some(Rolling::At(at)) => self.roll_step(at, queue_manager),
             Some(Rolling::Copied(end)) => {
                 if self.log.durable() >= end {
                     let oldest = self.log.oldest_extent();
                     self.log.release(oldest);
+                    // If nothing else is appended an empty block says so.
+                    self.rolled_for += PAGE;
                     self.rolling = None;
                 }
                 Ok(())
@@ -213,6 +229,24 @@ impl LogJournal {
         let extents = self.log.extents();
         let slack = if self.is_short() { 0 } else { self.settings.reclaim_after };
         extents.start() < extents.end() && self.bytes() > live.saturating_mul(2) + slack
+    }
+
+    /// Looks through some blocks of the extent; what it copies is paid for by as much traffic.
+    fn roll_step(&mut self, from: Lsn, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
+        let end = self.log.end().0;
+        let mut at = from;
+        for _ in 0..ROLL_BLOCKS {
+            self.roll_block(at, queue_manager)?;
+            match self.rolling {
+                Some(Rolling::At(next)) if next.0 - from.0 < ROLL_BYTES => at = next,
+                _ => break,
+            }
+        }
+        let copied = self.log.end().0 - end;
+        self.rolled_for = self.rolled_for.max(end.saturating_sub(self.bytes()));
+        // Once for itself and once for the traffic that it uses up; its last page may stay empty but for it.
+        self.rolled_for += if copied > 0 { 2 * copied + PAGE } else { 0 };
+        Ok(())
     }
 
     fn roll_block(&mut self, at: Lsn, queue_manager: &mut QueueManager) -> Result<(), EngineError> {
