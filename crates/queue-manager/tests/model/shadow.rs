@@ -25,7 +25,7 @@ pub struct Published {
     /// Not confirmed when the queue manager crashed: it may be there or not.
     pub doubtful: bool,
     pub refused: bool,
-    /// Sent again when it had expired already.
+    /// Sent again when it had expired already, or after it was refused: it may come behind younger ones.
     pub late: bool,
 }
 

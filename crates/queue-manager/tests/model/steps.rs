@@ -207,6 +207,7 @@ impl World {
         let is_news = after.published > before.published;
         let refused = after.refused_queue_full > before.refused_queue_full;
         self.shadow.messages[id as usize].refused = refused;
+        self.shadow.messages[id as usize].late |= refused;
         if is_news && !refused {
             self.shadow.messages[id as usize].late |= published.expires <= self.now;
             if published.doubtful {

@@ -334,7 +334,9 @@ impl World {
             None => return Err(format!("message {id} for one that did not ask")),
         };
         claim.shared += u32::from(is_member && claim.shared == 0);
-        if claim.shared == 0 && !claim.qos.contains(&target.qos) {
+        // A crash between a will and the record that it is out repeats it rather than losing it.
+        let may_repeat = claim.shared > 0 || (published.is_will && self.crashes > 0);
+        if !may_repeat && !claim.qos.contains(&target.qos) {
             return Err(format!("message {id} with another QoS than {:?}", claim.qos));
         }
         let is_first = claim.delivered == 0;
@@ -343,8 +345,6 @@ impl World {
         claim.taken += u32::from(taken && target.qos == QoS::ExactlyOnce);
         let seen = link.seen.entry(id).or_default();
         *seen += 1;
-        // A crash between a will and the record that it is out repeats it rather than losing it.
-        let may_repeat = claim.shared > 0 || (published.is_will && self.crashes > 0);
         if !may_repeat && target.qos > QoS::AtMostOnce {
             if *seen > claim.copies() {
                 return Err(format!("message {id} twice on one connection"));
@@ -365,7 +365,7 @@ impl World {
         // What is lost in a crash is sent again by its publisher, and QoS 0 copies had left already.
         // So is an expired one whose tag was recorded: it goes out behind younger ones.
         let lasts = target.qos > QoS::AtMostOnce && published.expires == Timestamp::NEVER;
-        let is_ordered = lasts || self.crashes == 0;
+        let is_ordered = !published.late && (lasts || self.crashes == 0);
         if is_ordered && is_first && claim.copies() == 1 && claim.direct == 1 && !published.is_will {
             let class = (link.incarnation, published.publisher, published.qos, target.qos);
             let last = self.last_of_class.entry(class).or_default();
