@@ -72,7 +72,7 @@ impl Engine {
                 queue_manager.handle_timeout(now, &mut **journal, outbox);
                 held.extend(outbox.held.drain(..));
                 journal.reclaim(queue_manager)?;
-                journal.flush()?;
+                journal.flush(now)?;
             }
         }
         Ok(outbox)

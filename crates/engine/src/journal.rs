@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use ferrymq_message::Timestamp;
 use ferrymq_queue_manager::{Journal, Position, QueueManager, Restart};
-use ferrymq_recovery_log::{Config, ExtentIndex, Lsn, ReadError, RecordRefused, RecoveryLog, WriteOrder};
+use ferrymq_recovery_log::{
+    Config, ExtentIndex, LogEnd, Lsn, ReadError, RecordRefused, RecoveryLog, WriteOrder,
+};
 
 use crate::file_disk::FileDisk;
+use crate::idle_proof::IdleProof;
 use crate::log_writer::{Done, LogWriter};
 use crate::randomness::random_bits;
 use crate::settings::{EngineError, EngineSettings, LogSettings};
@@ -60,6 +63,7 @@ pub(crate) struct LogJournal {
     /// no more than one whole log without traffic: where all is live it would go on for ever and gain nothing.
     rolled_for: u64,
     shortage: Shortage,
+    proof: IdleProof,
     read_failure: Option<ReadError>,
 }
 
@@ -94,6 +98,12 @@ impl LogJournal {
         };
         let (log, found) = RecoveryLog::open(&disk, &config, &mut replay)
             .map_err(|source| EngineError::Open { name: name.clone(), source })?;
+        if found.log_end != LogEnd::Clean && found.log_end != LogEnd::New {
+            tracing::warn!(
+                queue_manager = %name, at = %found.end, what = ?found.log_end,
+                "the last run ended in the middle of a write, which was cut off: it was not acknowledged"
+            );
+        }
         tracing::info!(
             queue_manager = %name, records = found.records, blocks = found.blocks, end = ?found.log_end,
             "recovery log replayed"
@@ -113,6 +123,7 @@ impl LogJournal {
             rolling: None,
             rolled_for: 0,
             shortage: Shortage::None,
+            proof: IdleProof::default(),
             read_failure: None,
         };
         Ok((restart.finish(now), journal))
@@ -159,9 +170,9 @@ impl LogJournal {
         self.shortage != Shortage::None
     }
 
-    /// When the disk is asked for room again.
+    /// When the disk is asked for room again, or the last block is to be proved.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        self.shortage.next()
+        self.shortage.next().into_iter().chain(self.proof.next()).min()
     }
 
     /// Every record that starts here or before is durable to its last byte.
@@ -171,12 +182,25 @@ impl LogJournal {
         Position(complete.0.saturating_sub(1))
     }
 
-    /// Hands to the writer what it can take.
-    pub fn flush(&mut self) -> Result<(), EngineError> {
+    /// Hands to the writer what it can take, and proves the last block when nothing has come for a while.
+    pub fn flush(&mut self, now: Timestamp) -> Result<(), EngineError> {
+        if self.proof.is_due(&self.log, now) {
+            self.log.prove();
+            self.submit();
+            self.proof.given(&self.log);
+        }
+        self.submit();
+        self.check()
+    }
+
+    fn submit(&mut self) {
         while let Some(task) = self.log.take_task() {
             self.outstanding += 1;
             self.writer.submit(task);
         }
+    }
+
+    fn check(&mut self) -> Result<(), EngineError> {
         // Nothing is under way and nothing may go: no completion would ever wake anybody.
         if let Some(source) = self.log.no_space()
             && self.outstanding == 0
@@ -274,12 +298,13 @@ impl LogJournal {
     /// Waits until everything appended is durable, then lets go of the files.
     pub fn close(mut self) -> Result<(), EngineError> {
         self.log.prove();
-        self.flush()?;
+        self.submit();
         while self.outstanding > 0 {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
             // Nobody asks for more room any more.
             self.take_completions(Timestamp::default())?;
-            self.flush()?;
+            self.submit();
+            self.check()?;
         }
         Ok(())
     }

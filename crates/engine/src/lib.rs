@@ -6,6 +6,7 @@
 
 mod engine;
 pub mod file_disk;
+mod idle_proof;
 mod journal;
 pub mod log_writer;
 mod randomness;

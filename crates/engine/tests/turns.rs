@@ -231,3 +231,46 @@ fn a_log_in_which_all_is_live_comes_to_rest() {
     }
     assert!(running.engine.log_bytes() <= 1 << 20, "{}", running.engine.log_bytes());
 }
+
+/// Flips one bit where this text stands in the log.
+fn damage(directory: &Path, text: &[u8]) {
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).expect("readable").map(|entry| entry.expect("one").path()).collect();
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(path).expect("readable").map(|entry| entry.expect("one").path()));
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).expect("readable");
+        if let Some(at) = bytes.windows(text.len()).position(|window| window == text) {
+            bytes[at] ^= 1;
+            return std::fs::write(&path, bytes).expect("writable");
+        }
+    }
+    panic!("not in the log");
+}
+
+#[test]
+fn damage_to_the_last_acknowledged_record_is_refused_once_the_log_has_been_idle() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut running = Running::open(directory.path(), |_| {});
+    running.connect(1, "subscriber");
+    running.subscribe(1, "a/#");
+    running.publish(1, "a/b", b"the last one");
+    while let Some(due) = running.engine.next_timeout() {
+        running.now = running.now.max(due);
+        running.turn(Vec::new());
+    }
+    // The proof is on its way; dropping the engine waits for it as the disk would.
+    drop(running);
+    damage(directory.path(), b"the last one");
+    let settings = EngineSettings {
+        name: "QM1".into(),
+        directory: directory.path().into(),
+        durability: Durability::Fsync,
+        limits: Limits::default(),
+        log: LogSettings::default(),
+    };
+    let error = Engine::open(&settings, Timestamp(1), Arc::new(|| {})).err().expect("refused").to_string();
+    assert!(error.contains("damaged") && error.contains("offset"), "{error}");
+}
