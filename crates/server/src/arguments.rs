@@ -22,7 +22,7 @@ pub struct Arguments {
 /// What `ferrymq` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the server until SIGINT (Ctrl-C) or SIGTERM
+    /// Run the server until SIGINT (Ctrl-C), SIGTERM or SIGHUP
     Serve(Serve),
     /// Look at the configuration without starting anything
     #[command(subcommand)]

@@ -24,6 +24,8 @@ pub fn start(filter: &str) -> Result<(), FilterError> {
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
         .with_target(false)
+        // What cannot be logged is not worth the server: its own report goes to the same stderr and would panic.
+        .log_internal_errors(false)
         .init();
     Ok(())
 }
