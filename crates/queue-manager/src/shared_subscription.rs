@@ -21,7 +21,7 @@ enum Fitness {
     /// Connected, and can be sent to at once.
     Idle,
     Connected,
-    /// Away, but its queue keeps the message.
+    /// Away, but its queue has room for the message and keeps it.
     Away,
 }
 
@@ -40,15 +40,18 @@ impl QueueManager {
     }
 
     fn choose(&mut self, group: GroupKey, worst: Fitness) -> Option<(SessionKey, Grant)> {
+        let depth = self.limits.queue_depth as usize;
         let group = self.subscriptions.group(group)?;
         let count = group.members.len();
         for fitness in [Fitness::Idle, Fitness::Connected, Fitness::Away] {
             let found = (0..count).map(|step| (group.turn + step) % count).find(|at| {
-                let session = &self.sessions[group.members[*at].session];
+                let member = &group.members[*at];
+                let session = &self.sessions[member.session];
+                let has_room = !session.logged || session.depth() < depth;
                 match fitness {
                     Fitness::Idle => session.live().is_some() && session.is_idle(self.limits.inflight_bytes),
-                    Fitness::Connected => session.live().is_some(),
-                    Fitness::Away => true,
+                    Fitness::Connected => session.live().is_some() && has_room,
+                    Fitness::Away => has_room && member.qos > QoS::AtMostOnce,
                 }
             });
             if let Some(at) = found {

@@ -332,3 +332,19 @@ fn without_memory_left_a_volatile_queue_of_many_bytes_discards_and_a_short_one_d
     }
     assert_eq!(d.queue_manager.statistics().discarded_queue_full, discarded);
 }
+
+#[test]
+fn a_group_passes_over_members_that_cannot_keep_the_message() {
+    let mut d = Driver::new(Limits { queue_depth: 1, ..Limits::default() }, true);
+    for (connection, client, qos) in [(1, "full", Q1), (2, "at most once", Q0), (3, "room", Q1)] {
+        d.resume(connection, client);
+        d.subscribe(connection, "$share/g/a", qos);
+        d.subscribe(connection, client, qos);
+        d.lose(connection);
+    }
+    d.connect(9, "publisher");
+    d.publish(9, "full", "x", Q1, 1);
+    d.publish(9, "a", "for the one with room", Q1, 2);
+    d.resume(4, "room");
+    assert_eq!(d.bodies(), [(4, "for the one with room".into())]);
+}
