@@ -48,6 +48,9 @@ section! {
         listen_backlog: u32 = 8_192, unit "connections", range 1..=1_000_000;
         /// Bytes that one connection may leave unread; beyond, it is aborted.
         output_per_connection: u64 = 64 << 20, unit "bytes", range 65_536..=4_294_967_296;
+        /// Bytes of incomplete packets and of unread output of all connections of a queue manager together; beyond, one
+        /// that has more than 64 KiB of that, and gets more, is aborted.
+        connection_buffers: u64 = 1 << 30, unit "bytes", range 1_048_576..=1_099_511_627_776;
         /// Bytes of empty buffers kept for the next connections that need one.
         buffer_pool: u64 = 16 << 20, unit "bytes", range 0..=4_294_967_296;
         /// How long a connection that the server closes may take to read its last packets.

@@ -20,6 +20,7 @@ pub fn transport(limits: &Limits, queue_manager: &QueueManager) -> TransportSett
             .max_packet_size
             .max(queue_manager.mqtt.max_packet_size_before_connect) as usize,
         output_bytes_max: limits.output_per_connection as usize,
+        buffered_bytes_max: limits.connection_buffers as usize,
         pool_bytes_max: limits.buffer_pool as usize,
         linger_ms: limits.linger_ms,
         ..TransportSettings::default()

@@ -12,6 +12,8 @@ pub(crate) struct Buffers {
     pub(crate) input: Vec<u8>,
     /// What is still to be sent.
     pub(crate) output: Output,
+    /// Bytes of both as the pool has counted them last.
+    counted: usize,
 }
 
 impl Buffers {
@@ -29,11 +31,13 @@ pub(crate) struct Pool {
     /// Memory of `free`: `0 <= bytes <= bytes_max`.
     bytes: usize,
     bytes_max: usize,
+    /// Bytes in all buffers that connections hold, as they were counted last.
+    held: usize,
 }
 
 impl Pool {
     pub(crate) fn new(bytes_max: usize) -> Pool {
-        Pool { free: Vec::new(), bytes: 0, bytes_max }
+        Pool { free: Vec::new(), bytes: 0, bytes_max, held: 0 }
     }
 
     pub(crate) fn take(&mut self) -> Box<Buffers> {
@@ -42,8 +46,22 @@ impl Pool {
         buffers
     }
 
+    /// Bytes in all buffers that connections hold.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Counts what a connection holds now; says how much that is.
+    pub(crate) fn count(&mut self, buffers: &mut Buffers) -> usize {
+        let now = buffers.input.len() + buffers.output.len();
+        self.held = self.held + now - buffers.counted;
+        buffers.counted = now;
+        now
+    }
+
     /// Takes buffers back whatever is still in them.
     pub(crate) fn give(&mut self, mut buffers: Box<Buffers>) {
+        self.held -= std::mem::take(&mut buffers.counted);
         buffers.input.clear();
         buffers.output.clear();
         if buffers.input.capacity() > KEPT_BYTES_MAX {

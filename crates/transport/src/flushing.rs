@@ -5,6 +5,9 @@ use rustix::io::Errno;
 use crate::connection::Phase;
 use crate::{Closed, ConnectionToken, Io};
 
+/// What one connection may always buffer, however much all do.
+pub const FAIR_BYTES: usize = 64 << 10;
+
 impl Io {
     /// Writes once for every dirty connection. Those with more than one write takes stay dirty for the next turn.
     pub(crate) fn flush_dirty(&mut self) {
@@ -70,7 +73,9 @@ impl Io {
         let buffered = connection.buffered();
         if buffered == 0 {
             self.pool.give_if_empty(&mut connection.buffers);
-            return if connection.phase == Phase::Flushing {
+            let phase = connection.phase;
+            self.count_buffered(id);
+            return if phase == Phase::Flushing {
                 self.linger(id)
             };
         }
@@ -80,6 +85,23 @@ impl Io {
             let peer = self.peer(id);
             tracing::warn!(connection = %id, ?peer, buffered, "peer reads too slowly: output limit reached, connection aborted");
             self.abort_for(id, Closed::OutputLimit);
+        } else {
+            self.count_buffered(id);
+        }
+    }
+
+    /// Counts what a connection holds, and ends it where all hold too much and it more than is fair.
+    pub(crate) fn count_buffered(&mut self, id: ConnectionToken) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let Some(buffers) = &mut connection.buffers else { return };
+        let buffered = self.pool.count(buffers);
+        let all = self.pool.held();
+        self.statistics.buffered = all as u64;
+        if all > self.settings.buffered_bytes_max && buffered > FAIR_BYTES && connection.phase == Phase::Open
+        {
+            let peer = self.peer(id);
+            tracing::warn!(connection = %id, ?peer, buffered, all, "all connections together buffer too much: connection aborted");
+            self.abort_for(id, Closed::MemoryLimit);
         }
     }
 }

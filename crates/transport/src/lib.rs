@@ -64,6 +64,7 @@ mod token;
 mod waker;
 
 pub use clock::Clock;
+pub use flushing::FAIR_BYTES;
 pub use io::{ConnectError, Io};
 pub use io_thread::{IoThread, StartError};
 pub use output::{Output, SHARED_BYTES_MIN};

@@ -179,6 +179,7 @@ impl Io {
         } else if let Some(buffers) = &mut connection.buffers {
             buffers.input = rest;
         }
+        self.count_buffered(id);
     }
 }
 

@@ -62,6 +62,9 @@ pub enum Closed {
     OutputLimit,
     /// The service left more than [`crate::Settings::partial_bytes_max`] unconsumed.
     InputLimit,
+    /// All connections together buffer more than [`crate::Settings::buffered_bytes_max`], and this one has its part in
+    /// that.
+    MemoryLimit,
     /// The loop stops ([`Io::stop`]).
     Stopping,
 }

@@ -15,6 +15,9 @@ pub struct Settings {
     pub partial_bytes_max: usize,
     /// Unsent output of one connection; beyond it the connection is aborted ([`crate::Closed::OutputLimit`]).
     pub output_bytes_max: usize,
+    /// Unconsumed input and unsent output of all connections together; beyond it a connection that has more than
+    /// [`crate::FAIR_BYTES`] of that, and gets more, is aborted ([`crate::Closed::MemoryLimit`]).
+    pub buffered_bytes_max: usize,
     /// The read buffer that all connections share, and what one connection may read a loop.
     pub scratch_bytes: usize,
     /// Empty buffers kept for reuse, in bytes.
@@ -37,6 +40,7 @@ impl Default for Settings {
             accepts_per_loop: 256,
             partial_bytes_max: 256 << 20,
             output_bytes_max: 64 << 20,
+            buffered_bytes_max: 1 << 30,
             scratch_bytes: 256 << 10,
             pool_bytes_max: 16 << 20,
             linger_ms: 3_000,

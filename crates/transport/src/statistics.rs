@@ -25,6 +25,8 @@ pub struct Statistics {
     pub short_writes: u64,
     /// Times around the loop.
     pub loops: u64,
+    /// Gauge: bytes of unconsumed input and unsent output of all connections, as they were counted last.
+    pub buffered: u64,
     /// Gauge: connections now, lingering ones included.
     pub connections: u64,
 }

@@ -44,6 +44,22 @@ fn output_beyond_the_limit_ends_the_connection() {
 }
 
 #[test]
+fn all_connections_together_buffer_no_more_than_their_limit() {
+    let (mut io_thread, address) = script_loop(Settings { buffered_bytes_max: 1 << 20, ..settings() });
+    let mut peers: Vec<Peer> = (0..3).map(|_| Peer::connect(address)).collect();
+    let incomplete = [(10u32 << 20).to_be_bytes().to_vec(), vec![0; 400 << 10]].concat();
+    while io_thread.service().closed.is_empty() {
+        for peer in &mut peers {
+            peer.0.set_nonblocking(true).unwrap();
+            let _ = std::io::Write::write(&mut peer.0, &incomplete);
+        }
+        io_thread.turn().unwrap();
+    }
+    assert_eq!(io_thread.service().closed[0].1, Closed::MemoryLimit);
+    assert!(io_thread.parts().1.statistics().buffered <= 2 << 20);
+}
+
+#[test]
 fn while_the_service_may_not_read_nothing_is_read_and_nothing_spins() {
     let (mut io_thread, address) = script_loop(settings());
     let waker = io_thread.waker();
