@@ -251,8 +251,17 @@ impl LogJournal {
     fn is_reclaim_due(&self, queue_manager: &QueueManager) -> bool {
         let live = queue_manager.statistics().live_log_bytes;
         let extents = self.log.extents();
-        let slack = if self.is_short() { 0 } else { self.settings.reclaim_after };
-        extents.start() < extents.end() && self.bytes() > live.saturating_mul(2) + slack
+        let is_due = match self.is_short() {
+            // On a full disk what is copied must fit into the last extent, with room left for what makes messages go.
+            true => live + self.log.extent_size() / 8 < self.room(),
+            false => self.bytes() > live.saturating_mul(2) + self.settings.reclaim_after,
+        };
+        extents.start() < extents.end() && is_due
+    }
+
+    /// Bytes left in the extent that is being filled.
+    fn room(&self) -> u64 {
+        self.log.extent_size() - self.log.end().0 % self.log.extent_size()
     }
 
     /// Looks through some blocks of the extent; what it copies is paid for by as much traffic.
